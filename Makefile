@@ -51,7 +51,7 @@ compiled: $(VENV)/.installed-test $(VENV)/.installed-tpu
 # What one accelerator can do, in ten minutes: on PYTHON as it is, on top of which it installs what is missing where a
 # registry answers. A second `make accelerator` goes on where the first was stopped.
 accelerator:
-	$(PYTHON) -P src/saccade/benchmark/bootstrap.py --minutes=$(MINUTES) $(ARGUMENTS)
+	$(PYTHON) -P benchmarks/bootstrap.py --minutes=$(MINUTES) $(ARGUMENTS)
 
 # The documentation, in build/docs/index.html. Warnings are errors; all is built anew, as each page lists all others.
 docs: $(VENV)/.installed-docs
@@ -65,7 +65,7 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Saccade needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'

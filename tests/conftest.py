@@ -69,7 +69,7 @@ gc.set_threshold(200_000, 20, 50)  # traces are many small objects, of which few
 # Before anything of saccade is imported: the hook decorates modules as they are loaded.
 flax.struct.dataclass = unchecked(flax.struct.dataclass)
 jaxtyping.jaxtyped = but_closures(jaxtyping.jaxtyped)
-jaxtyping.install_import_hook('saccade', 'beartype.beartype')
+jaxtyping.install_import_hook(['saccade', 'benchmarks'], 'beartype.beartype')
 
 ONLY_ON_REQUEST = ('long', 'slow', 'slices', 'oracle', 'grid')
 # The contracts of parts, each of which can be asked of one part alone.

@@ -43,6 +43,10 @@ def completed(*words):
         (('train', '--config=causal_lm/quickstart', '--config.model.no_such.h'), []),
         (('train', '--config=causal_lm/none', '--config.mod'), []),
         (('train', '--config.mod'), []),
+        (('fields', 'norm.r'), ['norm.rms:RMSNorm']),
+        (('fields', 'data.tokenizer.byte:'), ['data.tokenizer.byte:Byte']),
+        (('fields', '--part'), ['--part=']),
+        (('train', 'norm.r'), []),
     ],
 )
 def test_words_are_completed(words, found):
@@ -75,14 +79,20 @@ def test_a_field_that_is_offered_may_be_overridden():
     assert load_config('causal_lm/quickstart', [f'{override}2'])['model']['block']['mixer']['heads'] == 2
 
 
-def test_it_answers_without_jax():
-    words = "['train', '--config=causal_lm/quickstart', '--config.model.wid']"
+@pytest.mark.parametrize(
+    ('words', 'found'),
+    [
+        (['train', '--config=causal_lm/quickstart', '--config.model.wid'], '--config.model.width='),
+        (['fields', 'norm.rms'], 'norm.rms:RMSNorm'),
+    ],
+)
+def test_it_answers_without_jax(words, found):
     program = (
         'import sys; from saccade.commands import main; '
         f"sys.argv = ['saccade', 'complete', *{words}]; main(); print('jax' in sys.modules)"
     )
     said = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
-    assert said.stdout == '--config.model.width=\nFalse\n'
+    assert said.stdout == f'{found}\nFalse\n'
 
 
 @pytest.mark.skipif(shutil.which('bash') is None, reason='needs bash')
@@ -93,6 +103,8 @@ def test_it_answers_without_jax():
         ('saccade train --config=causal_lm/quick', 'causal_lm/quickstart'),
         ('saccade train --config=causal_lm/quickstart --config.model.wid', '--config.model.width='),
         ('saccade completion ', 'bash zsh'),
+        ('saccade fields norm.rm', 'norm.rms:RMSNorm'),
+        ('saccade fields norm.rms:RMS', 'RMSNorm'),
     ],
 )
 def test_bash_completes_a_line(line, found, tmp_path):

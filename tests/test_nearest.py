@@ -4,8 +4,12 @@
 
 from collections import Counter
 
-from saccade.build import load
-from saccade.nearest import ELSEWHERE, PARTS, listed, nearest, ours, part_called
+import pytest
+
+from saccade.build import fields, load
+from saccade.nearest import ELSEWHERE, _called, listed, nearest, ours, part_called
+from saccade.parts import parts
+from saccade.train.experiment import Experiment
 
 
 def test_a_name_of_another_library_leads_to_ours():
@@ -27,12 +31,36 @@ def test_of_many_names_the_most_alike_are_listed():
 
 
 def test_no_name_leads_to_two_of_ours():
-    for table in (ELSEWHERE, PARTS):
-        counts = Counter(name for others in table.values() for name in others.split())
-        assert [name for name, count in counts.items() if count > 1] == []
+    fields = [name for others in ELSEWHERE.values() for name in others.split()]
+    called = [name for _, others in _called().values() for name in others]
+    assert [name for name, count in Counter(fields).items() if count > 1] == []
+    assert [name for name, count in Counter(called).items() if count > 1] == []
+    assert len(called) > 40
 
 
-def test_every_part_that_is_suggested_exists():
-    assert all(callable(load(part)) for part in PARTS)
-    assert part_called('attention.flash:FlashAttention') == 'attention.blockwise:Blockwise'
-    assert part_called('attention.multi_head:MultiHead') is None
+@pytest.mark.long
+def test_every_field_that_is_suggested_exists():
+    known = {*fields(Experiment)}
+    for module, names in parts().items():
+        known |= {field for name in names for field in fields(load(f'{module}:{name}'))}
+    assert {*ELSEWHERE} <= known
+
+
+@pytest.mark.parametrize(
+    ('use', 'part'),
+    [
+        ('attention.flash:FlashAttention', 'attention.blockwise:Blockwise'),
+        ('attention.gqa:Mine', 'attention.multi_head:MultiHead'),
+        ('position.rope:Mine', 'position.rotary:Rotary'),
+        ('attention.sdpa:Mine', 'attention.plain:Plain'),
+        ('feedforward.mine:SwiGLU', 'feedforward.gated:Gated'),
+        ('block.denseformer:DWA', 'block.dense_former:DenseFormer'),
+        ('ops.mask:sliding_window', 'ops.mask:Window'),
+        ('norm.rmsnorm:RmsNorm', 'norm.rms:RMSNorm'),
+        ('data.tokenizer:byte', 'data.tokenizer.byte:Byte'),
+        ('attention.multi_head:MultiHead', None),
+        ('my_lab.encoder:Mine', None),
+    ],
+)
+def test_a_part_is_suggested_by_its_name_elsewhere_or_its_own(use, part):
+    assert part_called(use) == part

@@ -21,6 +21,8 @@ def get_config() -> ConfigDict:
         steps=400, context_length=context_length, classes=FieldReference(4), width=FieldReference(64), layers=2
     )
     config.data = dict(
-        use='data.synthetic.chirps:Chirps', context_length=context_length, rate=8000, window=240, hop=120, mels=32
+        use='data.synthetic.chirps:Chirps',
+        context_length=context_length,
+        processor=dict(use='data.audio.log_mel:LogMel', rate=8000, window=240, hop=120, mels=32),
     )
     return config

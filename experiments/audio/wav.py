@@ -6,8 +6,8 @@
         --config.data.path=FOLDER --config.data.classes=10
     python launch/predict.py --workdir=runs/sounds --sound=a.wav
 
-All have one rate, `config.data.rate`; frames are of 25 ms, one each 10 ms. What is beyond `config.data.context_length`
-frames is cut off. It was tried on folders of a few sounds only.
+All have one rate, `config.data.processor.rate`; frames are of 25 ms, one each 10 ms. What is beyond
+`config.data.context_length` frames is cut off. It was tried on folders of a few sounds only.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -28,11 +28,6 @@ def get_config() -> ConfigDict:
         classes=classes,
         validation=0.2,
         context_length=context_length,
-        rate=16_000,
-        window=400,
-        hop=160,
-        mels=64,
-        low=0.0,
-        high=None,
+        processor=dict(use='data.audio.log_mel:LogMel', rate=16_000, window=400, hop=160, mels=64, low=0.0, high=None),
     )
     return config

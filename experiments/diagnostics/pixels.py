@@ -27,8 +27,7 @@ def get_config() -> ConfigDict:
     config.data = dict(
         use='data.image.digits:Digits',
         held_out=dict(use='data.image.digits:stratified_fifth'),
-        mean=[0.0],
-        deviation=[0.4],
+        processor=dict(use='data.image.processor:ImageProcessor', size=[8, 8], channels=1, mean=[0.0], deviation=[0.4]),
     )
     config.model = small_model(ROTARY_ATTENTION) | dict(
         use='model.encoder:Encoder',

@@ -28,9 +28,12 @@ def get_config() -> ConfigDict:
         image='image',
         caption='caption',
         validation=0.1,
-        size=(inputs.side, inputs.side),
-        resize=inputs.side,
-        convert=True,
+        images=dict(
+            use='data.image.processor:ImageProcessor',
+            size=(inputs.side, inputs.side),
+            resize=inputs.side,
+            convert=True,
+        ),
         tokenizer=WORD_PIECE | dict(vocabulary=inputs.vocabulary),
         context_length=inputs.context_length,
     )

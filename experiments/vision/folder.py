@@ -28,9 +28,7 @@ def image_folder(*, patch: int, width: int, layers: int, heads: int) -> ConfigDi
         path=None,
         name=None,
         classes=config.model.heads.pooled.get_ref('classes'),
-        size=[224, 224],
-        resize=256,
-        convert=True,
+        processor=dict(use='data.image.processor:ImageProcessor', size=[224, 224], resize=256, convert=True),
         validation=0.05,
     )
     return config

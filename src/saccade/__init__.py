@@ -13,12 +13,11 @@ Nothing is imported before it is asked for. Mixers, kernels, blocks and models s
 from saccade.lazy import lazy_names
 
 _FLAT = ('saccade.attention', 'saccade.recurrent.mixer', 'saccade.block', 'saccade.model')
-_ROOMS = 'attention block embed feedforward head model norm position recurrent score softmax'
-_ELSEWHERE = {
+_OTHERS = {
     'mask': 'saccade.ops.mask',
     'term': 'saccade.ops.term',
     'part_of': 'saccade.conventional:part_of',
     'load': 'saccade.train.loaded:load',
 }
 
-__getattr__, __dir__ = lazy_names('saccade', _FLAT, {room: f'saccade.{room}' for room in _ROOMS.split()} | _ELSEWHERE)
+__getattr__, __dir__ = lazy_names('saccade', _FLAT, _OTHERS)

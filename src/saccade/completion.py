@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of the command `saccade` in bash and zsh: commands, their flags, experiments, and fields of a config.
+"""Completion of the command `saccade` in bash and zsh: commands, flags, experiments, parts, and fields of a config.
 
-It answers while somebody types, so it reads the sources of launchers and does not import JAX. A config's fields are
-those that its file writes down; fields that it leaves at their defaults are listed by --config.help.
+It answers while somebody types, so it reads the sources of launchers and parts and does not import JAX. A config's
+fields are those that its file writes down; fields that it leaves at their defaults are listed by --config.help.
 """
 
 import ast
@@ -15,7 +15,10 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-# Where a shell shows nothing else, it shows files. It takes `=` and `.` as the end of a word that goes on.
+from saccade.parts import parts
+
+# Where a shell shows nothing else, it shows files. It takes `=` and `.` as the end of a word that goes on; readline
+# completes what follows the last `=` or `:`.
 SCRIPTS = {
     'bash': """\
 _saccade() {
@@ -24,7 +27,9 @@ _saccade() {
     [[ $line == *' ' ]] && words+=('')
     mapfile -t COMPREPLY < <(saccade complete "${words[@]:1}" 2>/dev/null)
     [[ ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
-    [[ ${words[-1]} == *=* ]] && COMPREPLY=("${COMPREPLY[@]#*=}")  # readline completes what follows the =
+    local typed=${words[-1]}
+    local before=${typed%"${typed##*[=:]}"}
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 complete -o default -F _saccade saccade
 """,
@@ -45,6 +50,7 @@ compdef _saccade saccade
 """,
 }
 _PREFIX = '--config.'
+_OF_A_PART = 'fields'  # the launcher whose first word is a part
 
 
 def candidates(words: Sequence[str], launchers: Mapping[str, Path], others: Sequence[str] = ()) -> list[str]:
@@ -65,6 +71,8 @@ def candidates(words: Sequence[str], launchers: Mapping[str, Path], others: Sequ
         found = [f'--config={name}' for name in _experiments('get_config')]
     elif last.startswith('--sweep='):
         found = [f'--sweep={name.removeprefix("sweeps/")}' for name in _experiments('get_sweep')]
+    elif before == [_OF_A_PART] and not last.startswith('-'):
+        found = [f'{module}:{name}' for module, names in parts().items() for name in names]
     else:
         shared = Path(str(files('saccade'))) / 'train/process/main.py'
         found = sorted({*_flags(launchers[before[0]]), *_flags(shared)})

@@ -17,6 +17,8 @@ from jaxtyping import Array
 from saccade.axes import parameter
 from saccade.types import Positive
 
+__all__ = ['Gain']
+
 
 @dataclass(frozen=True)
 class Gain:

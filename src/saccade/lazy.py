@@ -1,56 +1,54 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lazy names of packages (PEP 562): a class is found without imports, and imported when it is first asked for.
+"""Lazy names of packages (PEP 562): a part is found without imports, and imported when it is first asked for.
 
 A room's `__init__` says `__getattr__, __dir__ = lazy_names('saccade.norm')`: each Linen module of its files is then a
-function that makes it with the field's conventional parts (`saccade.conventional`); any other class is as it is.
+function that makes it with the field's conventional parts (`saccade.conventional`); any other class as it is. The rooms
+below it that say so too are found by name.
 """
 
-import ast
 import difflib
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from importlib.util import find_spec
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from saccade.nearest import part_called
-
-_NO_PARTS = {'NamedTuple', 'Protocol'}  # what is derived from these is none
+from saccade.parts import parts, sources
 
 
 def lazy_names(
-    owner: str, packages: tuple[str, ...] = (), beside: Mapping[str, str] | None = None
+    owner: str, packages: tuple[str, ...] = (), others: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
     Args:
         owner: the package.
-        packages: whose classes it has by name; its own where none are named.
-        beside: what else it has, by name: packages and modules, and functions as 'module:name'. Each is imported when
-            it is asked for.
+        packages: whose parts it has by name; its own where none are named.
+        others: modules that it has under other names, and functions as 'module:name'. Each is imported when it is asked
+            for.
     """
-    searched, others = packages or (owner,), beside or {}
+    searched = packages or (owner,)
 
     def get(name: str) -> Any:
-        if name in others:
-            if ':' in others[name]:
-                from saccade.build import load
-
-                return load(others[name])
-            __import__(others[name])
-            return sys.modules[others[name]]
-        module = classes(searched).get(name)
-        if module is None:
+        place = places().get(name)
+        if place is None:
             raise AttributeError(f'module {owner!r} has no attribute {name!r}{_meant(name, names())}')
+        if ':' not in place:
+            __import__(place)
+            return sys.modules[place]
         from saccade.build import load
         from saccade.conventional import conventional
 
-        return conventional(load(f'{module}:{name}'))
+        found = load(place)
+        return conventional(found) if isinstance(found, type) else found
+
+    @functools.cache
+    def places() -> dict[str, str]:
+        return {**_parts(searched), **_rooms(owner), **(others or {})}
 
     def names() -> list[str]:
-        return sorted({*classes(searched), *others})
+        return sorted(places())
 
     return get, names
 
@@ -62,22 +60,13 @@ def _meant(name: str, names: list[str]) -> str:
     return f'; did you mean {match[0]!r}?' if match else ''
 
 
-@functools.cache
-def classes(packages: tuple[str, ...]) -> dict[str, str]:
-    """Return the module of each part that the files of packages define, by the name of its class."""
-    return {name: module for package in packages for name, module in _defined(package)}
+def _parts(packages: tuple[str, ...]) -> dict[str, str]:
+    """Import paths of the parts in the files of packages, by their names."""
+    listed = [(f'saccade.{module}', name) for module, names in parts().items() for name in names]
+    return {name: f'{module}:{name}' for module, name in listed if module.rpartition('.')[0] in packages}
 
 
-def _defined(package: str) -> Iterator[tuple[str, str]]:
-    (folder,) = find_spec(package).submodule_search_locations
-    for file in sorted(Path(folder).glob('[a-z]*.py')):
-        if file.stem.split('_')[-1] != 'base':
-            nodes = ast.parse(file.read_text(encoding='utf-8')).body
-            yield from ((node.name, f'{package}.{file.stem}') for node in nodes if _is_part(node))
-
-
-def _is_part(node: ast.stmt) -> bool:
-    """Whether it is a public class that is derived from another, and holds no state."""
-    if not isinstance(node, ast.ClassDef) or node.name.startswith('_') or node.decorator_list:
-        return False
-    return bool(node.bases) and _NO_PARTS.isdisjoint(ast.unparse(base) for base in node.bases)
+def _rooms(owner: str) -> dict[str, str]:
+    """Packages in a package that have lazy names, by their own names."""
+    packages = [module for module, text in sources().items() if '\n__getattr__, __dir__ = ' in text]
+    return {name: package for package in packages for above, _, name in [package.rpartition('.')] if above == owner}

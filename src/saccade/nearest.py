@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suggestions for an unknown name: our word for another library's, or else the closest spelling."""
 
+import ast
 import difflib
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Iterator
 
-from saccade.renamed import present
+from saccade.parts import parts, sources
 
 _MOST, _FEW = 40, 8  # names that a message lists: at most, and of more
+_ALSO_CALLED = 'Also called: '
 
-# Our name of a field -> what other libraries call it.
+# Our name of a field -> what other libraries call it. Fields are of many parts, so no file of a part can say it.
 ELSEWHERE = {
     'key_value_heads': 'kv_heads n_kv_heads num_kv_heads num_key_value_heads n_query_groups num_query_groups',
     'heads': 'num_heads n_heads n_head num_attention_heads nhead attention_heads',
@@ -47,28 +50,6 @@ ELSEWHERE = {
     'mixer': 'attention attn self_attention self_attn',
     'cross': 'cross_attention cross_attn encoder_attn',
 }
-# A part of ours -> what it is called elsewhere, in lower case.
-PARTS = {
-    'attention.multi_head:MultiHead': 'gqa mqa mha grouped_query multi_query self_attention multiheadattention',
-    'attention.latent:Latent': 'mla multi_head_latent latent_attention',
-    'attention.plain:Plain': 'sdpa dot_product eager softmax_attention vanilla',
-    'attention.blockwise:Blockwise': 'flash flash_attention flashattention memory_efficient',
-    'attention.exclusive:Exclusive': 'xsa exclusive_self_attention',
-    'attention.moba:MoBA': 'mixture_of_block_attention block_sparse',
-    'attention.native_sparse:NativeSparse': 'nsa native_sparse_attention',
-    'attention.lightning_indexer:LightningIndexer': 'dsa deepseek_sparse_attention indexer',
-    'softmax.scalable:Scalable': 'ssmax scalable_softmax',
-    'position.rotary:Rotary': 'rope rotaryembedding rotary_embedding',
-    'position.sinusoid:Sinusoid': 'sinusoidal fourier',
-    'norm.rms:RMSNorm': 'rmsnorm rms_norm',
-    'norm.layer:LayerNorm': 'layernorm layer_norm',
-    'feedforward.gated:Gated': 'swiglu geglu reglu glu',
-    'feedforward.mixture:Mixture': 'moe mixture_of_experts switch',
-    'block.manifold_hyper_connections:ManifoldHyperConnections': 'mhc manifold',
-    'block.dense_former:DenseFormer': 'denseformer depth_weighted_average dwa',
-    'block.attention_residuals:AttentionResiduals': 'attnres attn_res attention_residual',
-    'ops.mask:Window': 'sliding_window local local_attention swa',
-}
 _OURS = {other: ours for ours, others in ELSEWHERE.items() for other in others.split()}
 
 
@@ -78,12 +59,38 @@ def ours(name: str) -> str:
 
 
 def part_called(use: str) -> str | None:
-    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean, or that had this name."""
-    if present(use) != use:
-        return present(use)
-    module, _, name = use.lower().partition(':')
-    words = {module.rpartition('.')[2], name}
-    return next((part for part, others in PARTS.items() if words & set(others.split())), None)
+    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean.
+
+    A part's docstring says how others call it, as in 'Also called: GQA, grouped query.'
+    """
+    module, _, name = use.partition(':')
+    if name in parts().get(module, ()):
+        return None
+    words = {_letters(name), _letters(module.rpartition('.')[2])} - {''}
+    return next((part for part, (own, others) in _called().items() if own == _letters(name) or words & {*others}), None)
+
+
+@functools.cache
+def _called() -> dict[str, tuple[str, list[str]]]:
+    """The name of each part, and those that others have for it, by its import path; letters and digits only."""
+    return {
+        f'{module}:{name}': (_letters(name), [_letters(other) for other in others])
+        for module in parts()
+        for name, others in _also_called(sources()[f'saccade.{module}'], parts()[module])
+    }
+
+
+def _also_called(text: str, names: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the parts of a file, each with what its docstring says that others call it."""
+    nodes = ast.parse(text).body if _ALSO_CALLED in text else ()
+    docs = {node.name: ast.get_docstring(node) or '' for node in nodes if isinstance(node, ast.ClassDef)}
+    for name in names:
+        _, said, rest = docs.get(name, '').partition(_ALSO_CALLED)
+        yield name, rest.partition('.\n')[0].rstrip('.').split(',') if said else []
+
+
+def _letters(name: str) -> str:
+    return ''.join(filter(str.isalnum, name.lower()))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -3,10 +3,11 @@
 """Trust: which classes and functions the config of a run may name when somebody else wrote it.
 
 Opening a run builds the parts that its config.json names, and building a part imports and calls it. So before
-anything is imported, each name is compared with the list below. It is decided on names alone:
+anything is imported, each name is looked up. It is decided on names alone:
 
-- a class or function that a file of `ROOMS` defines. These rooms hold modules and pure functions.
-- a name of `NAMES`: of our other rooms, of jax and of optax, each one written out.
+- a part: a name that a file of ours declares in `__all__` (`saccade/parts.py`). Files of other kinds, as those that
+  write files and those that run the training, declare none.
+- a name of THEIRS: of jax and of optax, each one written out.
 - a name that the user trusts: `--trust=my_lab.attention:Mine`, or SACCADE_TRUST in the environment. A module of the
   user's own may be trusted as a whole, with those below it: `--trust=my_lab`. Of an installed library or of Python
   only exact names can be trusted: `numpy` as a whole has functions that write files.
@@ -14,8 +15,6 @@ anything is imported, each name is compared with the list below. It is decided o
 A config that the user launches is the user's own program, and may name anything.
 """
 
-import ast
-import functools
 import os
 import re
 import sys
@@ -24,104 +23,13 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
+from saccade.parts import parts
 from saccade.types import UserError
 
 VARIABLE = 'SACCADE_TRUST'
 
-ROOMS = (
-    'attention',
-    'augment',
-    'block',
-    'embed',
-    'feedforward',
-    'head',
-    'metric',
-    'model',
-    'norm',
-    'ops',
-    'position',
-    'recurrent',
-    'score',
-    'softmax',
-    'task',
-)
-
-# These modules also hold what reads and writes files, or come from elsewhere.
-NAMES = {
-    'baseline.images': 'classifiers',
-    'baseline.motifs': 'best_possible',
-    'baseline.ngram': 'bigram_nats trigram_nats',
-    'data.audio.folder': 'SoundFolder',
-    'data.caption.files': 'CaptionFiles',
-    'data.diagnostic.arithmetic': 'BinaryAddition BinaryMultiplication ComputeSqrt',
-    'data.diagnostic.compression': 'Compression',
-    'data.diagnostic.copying': 'Copy InductionHeads SelectiveCopy',
-    'data.diagnostic.counter': 'EqualRuns ShuffledBrackets',
-    'data.diagnostic.data': 'DiagnosticData',
-    'data.diagnostic.in_context': 'FuzzyRecall InContextRecall',
-    'data.diagnostic.list_operations': 'ListOperations',
-    'data.diagnostic.memorization': 'Memorization',
-    'data.diagnostic.recall': 'MultiQueryRecall',
-    'data.diagnostic.regular': 'CycleNavigation EvenPairs ModularArithmetic ParityCheck',
-    'data.diagnostic.stack': 'ModularArithmeticBrackets ReverseString SolveEquation StackManipulation',
-    'data.diagnostic.transduction': 'BucketSort DuplicateString MissingDuplicate OddsFirst',
-    'data.diagnostic.word_problem': 'WordProblem alternating cyclic symmetric',
-    'data.encoder.classified': 'Classified',
-    'data.encoder.pairing': 'NextSentence OnePassage SentenceOrder',
-    'data.encoder.passages': 'Passages unigram_nats',
-    'data.encoder.questions': 'Questions',
-    'data.encoder.siamese': 'Positives SiameseClassified SiameseValued',
-    'data.encoder.tagged': 'Tagged',
-    'data.encoder.valued': 'Valued',
-    'data.graph.files': 'GraphFiles',
-    'data.graph.laplacian': 'Laplacian',
-    'data.graph.random_walk': 'RandomWalk',
-    'data.image.digits': 'Digits last_fifth stratified_fifth',
-    'data.image.folder': 'ImageFolder',
-    'data.image.processor': 'ImageProcessor',
-    'data.image.question_files': 'ImageQuestionFiles',
-    'data.pairs.parallel': 'Parallel',
-    'data.rows.pack': 'Packed Padded Windows',
-    'data.synthetic.chirps': 'Chirps',
-    'data.synthetic.dates': 'Dates',
-    'data.synthetic.generated': 'Generated',
-    'data.synthetic.graphs': 'RegularGraphs',
-    'data.synthetic.one_to_one': 'OneToOne Permuted',
-    'data.synthetic.scan': 'Scan',
-    'data.synthetic.sequences': 'Addition Copy Pointer Recall Reverse Sort',
-    'data.synthetic.sets': 'ColouredPoints',
-    'data.synthetic.shapes': 'Shapes',
-    'data.synthetic.sorting': 'Sorting',
-    'data.synthetic.tones': 'Tones',
-    'data.synthetic.visual_questions': 'VisualQuestions',
-    'data.text.marked': 'MarkedText',
-    'data.text.skip_gram': 'SkipGramText',
-    'data.text.stream': 'TextData',
-    'data.tokenizer.amino_acid': 'AminoAcid',
-    'data.tokenizer.bpe': 'BPE',
-    'data.tokenizer.byte': 'Byte',
-    'data.tokenizer.character': 'Character',
-    'data.tokenizer.file': 'TokenizerFile',
-    'data.tokenizer.unigram': 'Unigram',
-    'data.tokenizer.word': 'Word',
-    'data.tokenizer.word_piece': 'WordPiece',
-    'decode.beam': 'Beam',
-    'decode.fill': 'Filled',
-    'decode.gaps': 'GapsFilled',
-    'decode.greedy': 'Greedy',
-    'decode.sample': 'Sample',
-    'decode.translator': 'Translated',
-    'gain': 'Gain',
-    'train.extension': 'Held Rewarmed',
-    'train.init.partial': 'body encoder nothing only teacher',
-    'train.init.upcycle': 'grouped',
-    'train.log.wandb': 'WandB',
-    'train.low_rank': 'LowRank',
-    'train.mup': 'MuP',
-    'train.optimizer': 'Optimizer adafactor muon',
-    'train.rates': 'Frozen LayerWise',
-    'train.schedule': 'Constant Cosine InverseSqrt WarmupStableDecay',
-    'train.unit_vectors': 'UnitVectors',
+# The only list by hand: libraries also have what reads and writes files and what calls back into Python.
+THEIRS = {
     'jax.nn': 'celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid '
     'log_softmax mish relu relu6 selu sigmoid silu soft_sign softmax softplus sparse_plus sparse_sigmoid squareplus '
     'standardize swish tanh',
@@ -212,21 +120,9 @@ def _uses(config: Any) -> list[tuple[str, str]]:
 
 
 def _is_ours(use: str) -> bool:
+    """Whether it is a part of the package, or one of the names of jax and optax that are safe."""
     module, _, name = use.removeprefix('saccade.').partition(':')
-    if name in NAMES.get(module, '').split():
-        return True
-    in_a_room = _MODULE.fullmatch(module) and module.partition('.')[0] in ROOMS
-    return bool(in_a_room) and not name.startswith('_') and name in _defined(module)
-
-
-@functools.cache
-def _defined(module: str) -> frozenset[str]:
-    """Classes and functions that a file of ours defines, without what it imports. The file is read and not run."""
-    file = _OURS.joinpath(*module.split('.')).with_suffix('.py')
-    if not file.is_file():
-        return frozenset()
-    body = ast.parse(file.read_text(encoding='utf-8')).body
-    return frozenset(node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    return name in parts().get(module, ()) or name in THEIRS.get(module, '').split()
 
 
 def _is_trusted(use: str) -> bool:

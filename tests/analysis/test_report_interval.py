@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from saccade.analysis.report.coverage import NOISE, Case, coverage
+from benchmarks.coverage import NOISE, Case, coverage
 from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
 
 STUDIES = 600

@@ -12,10 +12,10 @@ import pytest
 from report_study import config, write_run
 from scipy import stats
 
+from benchmarks.multiplier_coverage import Case, coverage
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Question, compare
 from saccade.analysis.report.multiplier import Course, log_ratio, multipliers, picture, times
-from saccade.analysis.report.multiplier_coverage import Case, coverage
 from saccade.analysis.report.runs import read_study
 from saccade.types import UserError
 

@@ -218,9 +218,6 @@ REFUSED = {
     'a packed Linformer': (Linformer(length=12, slots=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
     'a scale': (Performer(random_features=8), Scoring(Causal(), scale=-1.0), 'scale of the scores must be positive'),
     'the order of another sequence': (Linear(), Scoring(BY_POSITION), 'not by the positions of another'),
-    'chunks of none': (Linear(chunk=0), SCORING, 'chunk must be at least 1'),
-    'no features': (Performer(random_features=0), SCORING, 'random_features must be at least 1'),
-    'no slots': (Linformer(length=12, slots=0), Scoring(Full()), 'slots must be at least 1'),
     'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys do not fit the length of 6'),
 }
 

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 from drawn import drawn
 
 from saccade.build import build
-from saccade.ops.flops import count_primitive
 from saccade.position.rotary import Rotary
 from saccade.types import LayerContext, Source, UserError
 

@@ -116,18 +116,3 @@ def test_an_augmentation_of_something_else_is_refused():
     batch = BATCH | {'frames': IMAGES}
     with pytest.raises(UserError, match=r'augment\.flip:Flip changes images, and the model reads frames'):
         Classification(augment=(Part(Flip),)).loss(Frames(), {}, batch, jax.random.key(0), train=True)
-
-
-@pytest.mark.parametrize(
-    ('make', 'message'),
-    [
-        (lambda: Shift(0), 'pixels'),
-        (lambda: Flip(1.5), 'share'),
-        (lambda: Crop(least=0.0), 'least 0.0 must be above 0'),
-        (lambda: Crop(ratio=0.5), 'ratio 0.5 at least 1'),
-        (lambda: Mixup(0.0), 'alpha must be above 0'),
-    ],
-)
-def test_what_cannot_be_is_refused(make, message):
-    with pytest.raises(UserError, match=message):
-        make()

@@ -53,7 +53,6 @@ READ_CONFIGS = {
     'train': ('--workdir={new}',),
 }
 WITHOUT_EITHER = {
-    'benchmark': ('--what=memory',),
     'claims': ('--what=gradient',),
     'five_steps': (),
     'report': ('--workdir={new}',),
@@ -463,14 +462,6 @@ PLAIN: Sequence[tuple[str, str, str]] = (
     ('claims', '--what=gradient --turns=3', '--turns has no effect'),
     ('claims', '--what=gradient --out=x.txt', 'out|ends'),
     ('claims', '--what=gradient --out=/nonexistent/x.png', 'nonexistent'),
-    ('benchmark', '--what=training --rounds=0', 'rounds'),
-    ('benchmark', '--what=training --steps=-1', 'steps'),
-    ('benchmark', '--what=training --size=nothing', 'nothing'),
-    ('benchmark', '--what=memory --length=0', 'length'),
-    ('benchmark', '--what=memory --steps=2', '--steps has no effect'),
-    ('benchmark', '--what=masked --config.model.width=3', 'config.model.width'),
-    ('benchmark', '--what=utilisation --config={files}/syntax.py --force', 'syntax.py'),
-    ('accelerator', '--config.model.width=3', 'config.model.width'),
     ('preflight', f'--config={LANGUAGE} --topology=v5e:nonsense', 'nonsense'),
     ('preflight', f'--config={LANGUAGE} --topology=v5e:4x4 --measure', '--measure'),
     ('scaling', f'--config={LANGUAGE} --axis=nothing', 'nothing'),

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 
 from saccade.build import build
-from saccade.ops.flops import count_primitive
 from saccade.types import LayerContext
 
 NEAR = 1e-5

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from routed import feedforwards
 
 from saccade.analysis.catalogue.catalogue import (
     BLOCK,
@@ -134,7 +135,7 @@ CONTEXT = LayerContext(positions())
 def pointwise() -> dict[str, tuple[Any, ...]]:
     """What makes the subject of each part that treats every token by itself: spec, rest, flags."""
     norms = {name: (given, (), ()) for name, given in CATALOGUE.specs(NORM).items()}
-    layers = {name: (given, (), (False,)) for name, given in CATALOGUE.feedforwards().items()}
+    layers = {name: (given, (), (False,)) for name, given in feedforwards(CATALOGUE).items()}
     places = {name: (given, (CONTEXT.positions,), ()) for name, given in CATALOGUE.specs(TOKEN_POSITION).items()}
     return {**norms, **layers, **places}
 

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from discovery import CATALOGUE, rows, uncovered
+from routed import feedforwards
 
 from saccade.analysis.catalogue.catalogue import BLOCK, CAUSAL, MASK, NORM, TOKEN_POSITION
 from saccade.build import build, load
@@ -198,7 +199,7 @@ def swaps() -> tuple[Swap, ...]:
     mixers = CATALOGUE.mixers()
     kinds = {
         'norm': CATALOGUE.specs(NORM),
-        'feedforward': CATALOGUE.feedforwards(),
+        'feedforward': feedforwards(CATALOGUE),
         'mixer': mixers,
         'mask': {name: spec if _is_causal(spec) else _causal(spec) for name, spec in CATALOGUE.specs(MASK).items()},
         'cross': {name: uncovered(spec) for name, spec in mixers.items()},

@@ -10,6 +10,7 @@ from PIL import Image
 
 from saccade.data.caption.files import CaptionFiles
 from saccade.data.caption.frame import CaptionFrame
+from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.tokenizer import open_tokenizer_and_images
 from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.shapes import COLOURS, UNSEEN, Shapes, different, picture
@@ -127,7 +128,10 @@ def table(tmp_path):
 
 
 def files(path, **changes):
-    return CaptionFiles(tokenizer=WORDS, context_length=LENGTH, size=(8, 8), path=str(path), validation=0.3, **changes)
+    images = Part(ImageProcessor, (('size', (8, 8)),))
+    return CaptionFiles(
+        tokenizer=WORDS, context_length=LENGTH, images=images, path=str(path), validation=0.3, **changes
+    )
 
 
 def test_a_table_of_images_and_captions_is_read(table, tmp_path):

@@ -385,9 +385,9 @@ REFUSED = {
     'data.generator.vocabulary: must be 10': dict(use='recall:MultiQueryRecall', pairs=4, vocabulary=9),
     'data.generator.noise: a share of 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
     'config.generator.opening must be': dict(use='counter:ShuffledBrackets', opening=1.5),
-    'data.generator.symbols: must be 2': dict(use='compression:Compression', symbols=1),
-    'data.generator.modulus: must be 2 or more, not 1': dict(use='stack:SolveEquation', modulus=1),
-    'data.generator.places: must be 3 or more, not 2': dict(use='regular:CycleNavigation', places=2),
+    'config.generator.symbols must be at least 2': dict(use='compression:Compression', symbols=1),
+    'config.generator.modulus must be at least 2': dict(use='stack:SolveEquation', modulus=1),
+    'config.generator.places must be at least 3': dict(use='regular:CycleNavigation', places=2),
 }
 
 

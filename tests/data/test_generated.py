@@ -232,12 +232,8 @@ class Same:
     [
         (lambda: Dates(languages=('en', 'xx')), "no language 'xx'; there are en, de, fr, it, es"),
         (lambda: Dates(first=2000, last=1999), 'years of four digits'),
-        (lambda: Addition(digits=16), 'digits must be 1 to 15, not 16'),
         (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, and shortest is 4'),
-        (lambda: Pointer(symbols=3, length=0), 'length must be at least 1, not 0'),
         (lambda: Recall(keys=2, values=1, pairs=3), 'asks 1 of 3 pairs of 2 keys'),
-        (lambda: data((Copy, SHORT), held_out=0.0), 'held_out must be above 0'),
-        (lambda: data((Copy, SHORT), train=0), 'train must be at least 1'),
         (lambda: data((Copy, SHORT), buckets=(8, 8)), r'data.buckets: \[8, 8\] must be lengths of 1 or more that grow'),
         (lambda: data((Copy, SHORT), buckets=(0,)), r'data.buckets: \[0\] must be lengths of 1 or more that grow'),
     ],

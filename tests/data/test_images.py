@@ -21,6 +21,10 @@ DRAW = np.random.default_rng(0)
 PLAIN = ImageProcessor(size=(4, 6), mean=(0.1, 0.2, 0.3), deviation=(0.5, 0.25, 1.0))
 
 
+def of_images(**changes):
+    return Part(ImageProcessor, tuple(sorted((dict(size=(4, 6)) | changes).items())))
+
+
 def coloured(rows=4, columns=6):
     return Image.fromarray(DRAW.integers(0, 256, (rows, columns, 3), dtype=np.uint8))
 
@@ -60,7 +64,7 @@ def test_images_of_another_kind_are_refused_or_converted():
     clear = Image.fromarray(np.full((4, 6, 4), (50, 50, 50, 0), np.uint8))
     deep = Image.fromarray(np.full((4, 6), 65535, np.uint16))
     for image, mode in ((grey, 'L'), (clear, 'RGBA'), (deep, 'I;16')):
-        with pytest.raises(UserError, match=rf"^a\.png: is of Pillow's mode {mode}, where RGB is expected; set data"):
+        with pytest.raises(UserError, match=rf"^a\.png: is of Pillow's mode {mode}, where RGB is expected; set"):
             PLAIN(image, 'a.png')
     converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
     values = [converting(image, 'a.png') * 255 for image in (grey, clear, deep)]
@@ -200,7 +204,7 @@ def test_a_processor_is_kept_and_those_of_hugging_face_are_read(tmp_path):
 
 
 def test_a_folder_of_classes_is_cut_in_two_within_each_class(folder, tmp_path_factory):
-    data = ImageFolder(path=str(folder), classes=2, size=(4, 6), validation=0.2)
+    data = ImageFolder(path=str(folder), classes=2, processor=of_images(), validation=0.2)
     assert isinstance(data, Data)
     found = data.prepare(tmp_path_factory.mktemp('cache'))
     train, validation = found.splits['train'], found.splits['validation']
@@ -217,7 +221,7 @@ def test_a_folder_of_classes_is_cut_in_two_within_each_class(folder, tmp_path_fa
 
 
 def test_what_systems_leave_behind_is_no_class_and_no_example(folder, tmp_path_factory, caplog):
-    data = ImageFolder(path=str(folder), classes=2, size=(4, 6), validation=0.2)
+    data = ImageFolder(path=str(folder), classes=2, processor=of_images(), validation=0.2)
     before = data.prepare(tmp_path_factory.mktemp('cache')).splits
     for name in ('.ipynb_checkpoints', '.git', '__MACOSX', 'empty'):
         (folder / name).mkdir()
@@ -242,11 +246,11 @@ def test_what_systems_leave_behind_is_no_class_and_no_example(folder, tmp_path_f
 def test_a_link_to_nothing_is_named(folder, tmp_path):
     (folder / 'cat' / 'gone.png').symlink_to(folder / 'nowhere')
     with pytest.raises(UserError, match=r'gone\.png: cannot be read \(No such file'):
-        ImageFolder(path=str(folder), classes=2, size=(4, 6)).prepare(tmp_path / 'cache')
+        ImageFolder(path=str(folder), classes=2, processor=of_images()).prepare(tmp_path / 'cache')
 
 
 def test_rows_have_the_declared_shapes_and_padding_counts_nothing(folder, tmp_path_factory):
-    data = ImageFolder(path=str(folder), classes=2, size=(4, 6))
+    data = ImageFolder(path=str(folder), classes=2, processor=of_images())
     split = data.prepare(tmp_path_factory.mktemp('cache')).splits['train']
     (*_, last) = eval_batches(split, 9)
     like = data.batch_like(9)
@@ -263,7 +267,7 @@ def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
         (both / name).mkdir()
         for label in ('cat', 'dog'):
             (both / name / label).symlink_to(folder / label)
-    found = ImageFolder(path=str(both), classes=2, size=(4, 6)).prepare(tmp_path_factory.mktemp('cache'))
+    found = ImageFolder(path=str(both), classes=2, processor=of_images()).prepare(tmp_path_factory.mktemp('cache'))
     assert [len(split.rows) for split in found.splits.values()] == [20, 20]
 
 
@@ -274,15 +278,15 @@ def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
         (dict(classes=3), r'data\.classes: 3, but the training split has 2: cat, dog'),
         (dict(validation=0.01), r'data\.validation: 0\.01 of the 10 examples of a class leaves none on one side'),
         (dict(name='mnist'), 'either'),
-        (dict(size=(0, 4)), 'data: .*size'),
-        (dict(channels=2), 'channels must be 1 or 3, not 2'),
-        (dict(resampling='sharp'), "there is no resampling 'sharp'; there are nearest"),
-        (dict(mean=(0.1, 0.2)), 'mean .* one for each of 3 channels'),
+        (dict(processor=of_images(size=(0, 4))), 'size 0 must be at least 1'),
+        (dict(processor=of_images(channels=2)), 'channels must be 1 or 3, not 2'),
+        (dict(processor=of_images(resampling='sharp')), "there is no resampling 'sharp'; there are nearest"),
+        (dict(processor=of_images(mean=(0.1, 0.2))), 'mean .* one for each of 3 channels'),
     ],
 )
 def test_what_cannot_be_is_refused(changes, message, folder, tmp_path):
     with pytest.raises(UserError, match=message):
-        ImageFolder(**dict(path=str(folder), classes=2, size=(4, 6)) | changes).prepare(tmp_path / 'cache')
+        ImageFolder(**dict(path=str(folder), classes=2, processor=of_images()) | changes).prepare(tmp_path / 'cache')
 
 
 @pytest.mark.parametrize('label', [-1, 2])
@@ -304,11 +308,11 @@ def test_the_path_of_a_new_image_must_be_text():
             return f'record {index}'
 
     with pytest.raises(UserError, match=r"^record 0: 'image' is no text, but 3"):
-        ImageFolder(path='.', classes=2, size=(4, 6)).unanswered(Records([{'image': 3}]), ('a', 'b'), PLAIN)
+        ImageFolder(path='.', classes=2, processor=of_images()).unanswered(Records([{'image': 3}]), ('a', 'b'), PLAIN)
 
 
 def test_new_images_become_rows(folder):
-    data = ImageFolder(path=str(folder), classes=2, size=(4, 6))
+    data = ImageFolder(path=str(folder), classes=2, processor=of_images())
     (folder / 'list.csv').write_text(f'image\n{folder}/cat/1.png\n{folder}/dog/2.png\n')
     records = data.read(folder / 'list.csv')
     assert isinstance(records, RecordSource)
@@ -318,8 +322,8 @@ def test_new_images_become_rows(folder):
 
 
 def test_a_processor_of_other_images_is_refused(folder):
-    data = ImageFolder(path=str(folder), classes=2, size=(8, 8))
-    with pytest.raises(UserError, match=r'\[8, 8\] and 3, but the processor makes images of \[4, 6\] and 3'):
+    data = ImageFolder(path=str(folder), classes=2, processor=of_images(size=(8, 8)))
+    with pytest.raises(UserError, match=r'^data\.processor: .* \[8, 8, 3\], .* of \[4, 6, 3\]'):
         data.require_model(Part(dict), PLAIN)
 
 
@@ -333,7 +337,8 @@ def test_digits_are_cut_in_two(tmp_path):
     pytest.importorskip('sklearn', reason='the extra vision is not installed: scikit-learn')
     counts = {}
     for held_out in (stratified_fifth, last_fifth):
-        found = Digits(held_out=Part(held_out), mean=(0.0,), deviation=(1.0,)).prepare(tmp_path)
+        grey = of_images(size=(8, 8), channels=1, mean=(0.0,), deviation=(1.0,))
+        found = Digits(held_out=Part(held_out), processor=grey).prepare(tmp_path)
         train, validation = found.splits['train'], found.splits['validation']
         counts[held_out] = len(train.rows), len(validation.rows)
         assert train.names == tuple('0123456789')

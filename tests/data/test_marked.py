@@ -79,5 +79,3 @@ def test_too_few_sentinels_and_modes_that_are_not_there_are_refused(text, tmp_pa
         data(text, sentinels=5).prepare(tmp_path / 'cache')
     with pytest.raises(UserError, match=r"no special token '\[X\]'"):
         data(text, modes=('[X]',)).prepare(tmp_path / 'cache')
-    with pytest.raises(UserError, match=r'data\.sentinels: -1'):
-        data(text, sentinels=-1)

@@ -71,11 +71,6 @@ def test_what_is_written_starts_with_the_end_token_or_one_that_is_named():
         PairFrame.of(Word(vocabulary=9, end=None).train(['a b']), 4, 4)
 
 
-def test_sizes_below_1_are_refused():
-    with pytest.raises(UserError, match='source_context_length must be at least 1'):
-        PairFrame(0, 3, 0, 0)
-
-
 def test_a_mode_stands_before_a_source_and_takes_a_place():
     tokenizer = Word(vocabulary=9, specials=('[S]',)).train(['a b'])
     frame = PairFrame.of(tokenizer, 4, 3).in_mode(tokenizer, '[S]')

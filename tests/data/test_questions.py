@@ -401,8 +401,6 @@ def test_a_split_without_a_question_is_refused(folder, tmp_path):
     [
         ({'stride': 11}, 'windows every 11 tokens would leave some out: .* of 4 tokens, .* of 17 has room for 10'),
         ({'context_length': 5}, 'a context of 5 has room for 0'),
-        ({'stride': 0}, 'stride must be at least 1'),
-        ({'longest_question': 0}, 'longest_question must be at least 1'),
         ({'validation': 1.5}, 'validation: 1.5 is not a fraction'),
         ({'tokenizer': Part(Word, (('vocabulary', 50),))}, r"no special token '\[CLS\]' or '<s>'"),
     ],

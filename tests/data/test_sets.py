@@ -60,7 +60,6 @@ def test_rows_have_the_declared_shapes_and_padding_counts_nothing(prepared):
         (dict(fewest=1), r'data\.fewest: 1 must be at least 2'),
         (dict(fewest=13), r'data\.fewest: 13 .* at most data\.context_length, 12'),
         (dict(dimensions=3), r'data\.dimensions: 3 make 8 points, fewer than the 11 of a set'),
-        (dict(train=0), 'train'),
     ],
 )
 def test_what_cannot_be_is_refused(changes, message):

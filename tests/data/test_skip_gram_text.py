@@ -85,8 +85,3 @@ def test_a_text_without_a_word_of_the_vocabulary_is_refused(tmp_path):
     (tmp_path / 'text.txt').write_text('\n\n'.join(20 * ['not one of these'] * 10))
     with pytest.raises(UserError, match='no word of the training split is in the vocabulary'):
         made.prepare(tmp_path / 'cache', open_tokenizer(tmp_path / 'tokenizer.json'))
-
-
-def test_no_noise_is_refused(tmp_path):
-    with pytest.raises(UserError, match='noise must be at least 1'):
-        data(tmp_path, noise=0)

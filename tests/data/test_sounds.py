@@ -13,7 +13,7 @@ from saccade.data.audio.folder import SoundFolder
 from saccade.data.audio.log_mel import LogMel, mel_bands
 from saccade.data.audio.rows import SoundFiles
 from saccade.data.synthetic.chirps import NAMES, Chirps
-from saccade.types import Data, UserError
+from saccade.types import Data, Part, UserError
 
 RATE = 8000
 SETTINGS = dict(rate=RATE, window=64, hop=24, mels=6)
@@ -113,7 +113,7 @@ def wrong(folder, name):
         ('missing', 'there is no such file'),
         ('no_sound', 'cannot be read as a WAV file'),
         ('cut', 'cannot be read as a WAV file: it is cut short'),
-        ('other', r'has 22050 samples a second, where data\.rate is 8000'),
+        ('other', r'has 22050 samples a second, where data\.processor\.rate is 8000'),
     ],
 )
 def test_what_is_no_sound_is_refused_by_its_name(tmp_path, name, words):
@@ -240,7 +240,7 @@ def test_a_sound_shorter_than_a_window_is_refused():
 
 @pytest.mark.parametrize(
     ('changes', 'words'),
-    [({'high': 5000.0}, 'data.high'), ({'low': 4000.0}, 'data.low'), ({'mels': 40}, 'data.mels'), ({'hop': 0}, 'hop')],
+    [({'high': 5000.0}, 'high: bands'), ({'low': 4000.0}, 'low, '), ({'mels': 40}, 'mels: band'), ({'hop': 0}, 'hop')],
 )
 def test_bands_that_cannot_be_are_refused(changes, words):
     with pytest.raises(UserError, match=words):
@@ -257,8 +257,13 @@ def folder(tmp_path):
     return tmp_path / 'sounds'
 
 
-def of_folder(folder, **changes):
-    return SoundFolder(path=str(folder), classes=2, context_length=5, **{**SETTINGS, **changes})
+def log_mel(**settings):
+    return Part(LogMel, tuple(sorted(settings.items())))
+
+
+def of_folder(folder, validation=0.2, **changes):
+    processor = log_mel(**{**SETTINGS, **changes})
+    return SoundFolder(path=str(folder), classes=2, context_length=5, processor=processor, validation=validation)
 
 
 def test_a_folder_by_class_is_read(folder, tmp_path):
@@ -292,12 +297,13 @@ def test_an_empty_folder_and_too_many_classes_are_refused(folder, tmp_path):
 
 def test_frames_of_another_processor_are_refused(folder, tmp_path):
     made = of_folder(folder).prepare(tmp_path / 'cache').processor
-    with pytest.raises(UserError, match=r'data\.hop: 12, but the processor has 24'):
+    with pytest.raises(UserError, match=r'data\.processor\.hop: 12, but the processor has 24'):
         of_folder(folder, hop=12).prepare(tmp_path / 'cache', made)
 
 
 def chirps(**changes):
-    return Chirps(context_length=48, window=240, hop=120, mels=32, **{'train': 40, 'validation': 40, **changes})
+    processor = log_mel(rate=8000, window=240, hop=120, mels=32)
+    return Chirps(context_length=48, processor=processor, **{'train': 40, 'validation': 40, **changes})
 
 
 def test_chirps_go_where_their_class_says(tmp_path):

@@ -100,7 +100,6 @@ def test_a_processor_is_written_as_json(tmp_path):
         (dict(notes=4), r'data\.notes: 4 must be an odd number'),
         (dict(bands=5), r'data\.bands: 5 must divide 128'),
         (dict(context_length=24), r'data\.context_length: 5 notes have up to 25 frames, not 24'),
-        (dict(train=0), 'train'),
     ],
 )
 def test_what_cannot_be_is_refused(changes, message):

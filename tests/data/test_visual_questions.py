@@ -162,7 +162,6 @@ def test_the_processor_is_kept_with_its_images_and_refuses_others(prepared, tmp_
         (dict(grid=1), 'grid, 1, must be at least 2'),
         (dict(cell=2), 'cell, 2, more than 2 pixels'),
         (dict(cell=10), r'size \[30, 30\] with 3 channels, not of \[24, 24, 3\]'),
-        (dict(train=0), 'train'),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(given, message):

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
+from routed import feedforwards
+
 from saccade.analysis.catalogue.catalogue import (
     BLOCK,
     CAUSAL,
@@ -92,7 +94,7 @@ def _factors() -> dict[str, dict[str, Any]]:
         'mask': {'Causal': CAUSAL, **_masks(), **nothing},
         'tokens': ours.specs(TOKEN_POSITION),
         'norm': ours.specs(NORM),
-        'feedforward': ours.feedforwards(),
+        'feedforward': feedforwards(ours),
         'block': ours.specs(BLOCK),
         'shared': {**nothing, **ours.specs(PAIR_POSITION)},
         'run': {name: {'use': f'model.stack:{name}'} for name in ('Unrolled', 'Scanned')},

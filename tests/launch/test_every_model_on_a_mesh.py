@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Eight devices along data, fsdp, sequence and tensor give the losses of one, whatever the model."""
+"""Eight devices along data, fsdp, sequence, expert and tensor give the losses of one, whatever the model."""
 
 import json
 import os
@@ -55,6 +55,25 @@ SEQUENCE = {
 }
 
 
+ROUTER = '--config.model.block.feedforward.router'
+GELU = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}
+CHOOSING = {'use': 'feedforward.mixture:Mixture', 'experts': 8, 'active': 2, 'expert': GELU}
+CHOOSING |= {'router': {'use': 'feedforward.expert_choice:ExpertChoice'}}
+ENCODER = ('masked_lm/quickstart.py', f'--config.model.block.feedforward={CHOOSING}', *MASKED)
+MICROBATCHES = (f'{ROUTER}.capacity=1.0', '--config.accumulate=2', '--config.batch_size=16')
+ALL, WITH_TENSOR, WITH_FSDP = {'expert': 8}, {'data': 2, 'expert': 2, 'tensor': 2}, {'fsdp': 2, 'expert': 4}
+EXPERT = {
+    'token choice': (ALL, 'causal_lm/mixtral_tiny.py', *NARROW),
+    'token choice, tensor': (WITH_TENSOR, 'causal_lm/mixtral_tiny.py', *NARROW),
+    'capacity, microbatches': (WITH_FSDP, 'causal_lm/mixtral_tiny.py', *NARROW, *MICROBATCHES),
+    'loss-free, shared expert': (ALL, 'causal_lm/deepseek_tiny.py', *NARROW),
+    'loss-free, tensor': (WITH_TENSOR, 'causal_lm/deepseek_tiny.py', *NARROW),
+    'expert choice, padding': (WITH_FSDP, *ENCODER),
+    'gated shared expert': (WITH_FSDP, 'causal_lm/qwen3_next_tiny.py', *NARROW),
+    'dense and mixture layers': (WITH_TENSOR, 'causal_lm/kimi_linear_tiny.py', *NARROW),
+}
+
+
 @pytest.mark.parametrize(
     'shown',
     [pytest.param(shown, marks=pytest.mark.long if shown == 'ring, ALiBi' else pytest.mark.slow) for shown in SEQUENCE],
@@ -70,6 +89,13 @@ def test_a_sequence_axis_gives_the_losses_of_one_device(runner, tmp_path, shown)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('shown', EXPERT)
+def test_an_expert_axis_gives_the_losses_of_one_device(runner, tmp_path, shown):
+    mesh, name, *overrides = EXPERT[shown]
+    assert_same_losses(runner, tmp_path, name, mesh, overrides)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize('name', RUNS)
 def test_a_mesh_gives_the_losses_of_one_device(runner, tmp_path, name):
     assert_same_losses(runner, tmp_path, name, MESH, RUNS[name])
@@ -80,7 +106,7 @@ def assert_same_losses(runner, tmp_path, name, mesh, overrides):
     on_text = () if name.startswith('translation') else (f'--config.data.path={runner.text}',)
     command = (ROOT / 'tests/launch/meshes.py', ROOT / 'experiments' / name, json.dumps(mesh))
     output = [tmp_path / 'out', tmp_path / 'err']
-    arguments = [*map(str, command), *overrides, *on_text, '--config.batch_size=8']
+    arguments = [*map(str, command), *on_text, '--config.batch_size=8', *overrides]
     status = forked.run(arguments, runner.folder, {**runner.environment, 'XLA_FLAGS': flags}, output)
     assert status == 0, output[1].read_text()
     one, spread = json.loads(output[0].read_text())

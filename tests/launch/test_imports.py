@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from saccade.benchmark.accelerator import SCALES
-
 ROOT = Path(__file__).parents[2]
 LAUNCHERS = sorted(file.stem for file in (ROOT / 'launch').glob('[a-z]*.py'))
 HEAVY = ('jax', 'flax', 'optax', 'beartype', 'rich')
@@ -82,9 +80,3 @@ def test_a_wrong_path_is_reported_without_what_training_uses_later(path, tmp_pat
     found, errors, _ = of_launcher(LATE, 'train', *config, f'--config.data.path={path}', folder=tmp_path)
     assert errors.startswith(f'error: {path}: ')
     assert found == []
-
-
-def test_flags_offer_the_scales_that_there_are():
-    """The launcher writes them out, since what is measured imports JAX."""
-    _, _, printed = of_launcher((), 'accelerator', '--help')
-    assert f'<{"|".join(SCALES)}>' in printed

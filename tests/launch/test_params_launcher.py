@@ -28,19 +28,3 @@ def test_an_experiment_has_counts_without_weights(runner):
     assert done.returncode == 0, done.stderr
     assert '173,954,838,528 parameters' in done.stdout
     assert '  mixer/query ' in done.stdout
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        ((), 'give one of --workdir=FOLDER'),
-        ((QUICKSTART, '--workdir=runs/a'), 'give one of --workdir=FOLDER'),
-        (('--workdir=absent', '--config.steps=3'), 'a trained model has the weights it was trained with'),
-    ],
-)
-def test_what_cannot_be_tabulated_is_one_line(runner, arguments, words):
-    done = runner.run('params', *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.count('\n') == 1

@@ -41,18 +41,3 @@ def test_it_is_a_table_too(runner):
     assert done.returncode == 0, done.stderr
     assert 'split along data' in done.stdout
     assert 'formula' in done.stdout
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        ((), 'give --config=FILE'),
-        ((f'--config={CONFIG}', '--axis=tensor'), 'there is a formula for data, fsdp, expert'),
-    ],
-)
-def test_what_cannot_be_is_one_line(runner, arguments, words):
-    done = runner.run('scaling', *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.count('\n') == 1

@@ -5,7 +5,6 @@
 from pathlib import Path
 
 import pytest
-from refused import assert_refused
 
 from saccade.sweep.record import read_sweep
 
@@ -48,11 +47,3 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
     before = (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes()
     runner.run('suite', *flags, '--size=half')
     assert (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes() == before
-
-
-@pytest.mark.long
-def test_what_is_missing_is_said_in_a_line(runner, tmp_path):
-    assert_refused(runner.run('suite', f'--workdir={tmp_path}'), 'give --suite=FILE and --workdir=FOLDER')
-    there = [f'--suite={ROOT / "experiments/suites/diagnostics.py"}', f'--workdir={tmp_path}']
-    assert_refused(runner.run('suite', *there, f'--page={tmp_path}/no/page.md'), 'there is no folder')
-    assert_refused(runner.run('suite', *there, '--size=few', '--budget=9'), 'give --budget or --size, not both')

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 
 from saccade.build import build
 from saccade.decode.greedy import Greedy
 from saccade.model.stack import unstacked
-from saccade.ops.flops import count_primitive
 from saccade.types import LayerContext, Seq2Seq, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element

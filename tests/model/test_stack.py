@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 
 from saccade.block.pre_norm import PreNorm
 from saccade.build import build
 from saccade.layers import hand_on, layer_numbers
 from saccade.model.stack import HIDDEN, layer_states, unstacked
-from saccade.ops.flops import count_primitive
 from saccade.ops.remat import compiler_options
 from saccade.types import LayerContext, UserError
 

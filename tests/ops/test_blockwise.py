@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 from flax import struct
 
 from saccade.ops import blockwise, plain
 from saccade.ops.elementwise import ElementwiseWeights
-from saccade.ops.flops import count_primitive, flops
+from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Full, SameSegment, Window
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.ops.softmax import SoftmaxWeights

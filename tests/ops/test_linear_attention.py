@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 
 from saccade.ops import delta, linear_attention
-from saccade.ops.flops import count_primitive, flops
+from saccade.ops.flops import flops
 from saccade.ops.linear_attention import LOWEST, LogScaledState, Memory
 from saccade.ops.mask import SameSegment
 

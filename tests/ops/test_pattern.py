@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counted import count_primitive
 
 from saccade.build import build
 from saccade.ops import blockwise
-from saccade.ops.flops import count_primitive, flops
+from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Window
 from saccade.ops.pattern import longformer, prefix_lm, sparse_fixed, sparse_strided
 from saccade.ops.scoring import Scoring

@@ -71,12 +71,6 @@ def test_a_sequence_longer_than_the_learned_positions_is_refused(length, stretch
     jax.eval_shape(lambda: module.init(jax.random.key(0), X[:, :longest], POSITIONS[:, :longest]))
 
 
-@pytest.mark.parametrize('settings', [{'length': 0}, {'length': 4, 'stretch': 0.5}])
-def test_learned_positions_that_cannot_be_made_are_refused(settings):
-    with pytest.raises(UserError, match='at least 1'):
-        Learned(**settings).init(jax.random.key(0), X, POSITIONS)
-
-
 def test_a_stretched_table_is_read_between_its_rows():
     table = np.random.default_rng(2).normal(size=(5, D)).astype(np.float32)
     at = jnp.arange(9)[None]
@@ -137,7 +131,7 @@ def test_settings_that_make_no_terms_are_refused(spec, message):
 
 @pytest.mark.parametrize(
     'module',
-    [Rotary(share=0.0), Rotary(share=1.5), Rotary2D(0), XPos(gamma=0.0), XPos(unit=0.0)],
+    [Rotary(share=0.0), Rotary(share=1.5), XPos(gamma=0.0), XPos(unit=0.0)],
     ids=lambda given: type(given).__name__,
 )
 def test_settings_that_turn_nothing_are_refused(module):

@@ -101,12 +101,6 @@ def test_it_is_a_task():
     assert isinstance(CausalLM(), Task)
 
 
-@pytest.mark.parametrize('smoothing', [-0.1, 1.0, 1.5])
-def test_a_smoothing_that_is_no_share_is_refused(smoothing):
-    with pytest.raises(UserError, match='label_smoothing'):
-        CausalLM(label_smoothing=smoothing)
-
-
 class Reporting(Known):
     """The same, with what two stacks of layers report: [2] of the one, [1] of the other."""
 

@@ -104,12 +104,6 @@ def test_a_model_without_the_head_is_refused():
         loss_of(Classification(), Known((('tokens', (5, 8, C)),)), {'tokens': jnp.zeros((5, 8, C))}, BATCH)
 
 
-@pytest.mark.parametrize('smoothing', [-0.1, 1.0])
-def test_a_smoothing_that_is_no_share_is_refused(smoothing):
-    with pytest.raises(UserError, match='label_smoothing'):
-        Classification(label_smoothing=smoothing)
-
-
 def test_the_baseline_says_what_is_most_frequent_in_training():
     names = ('a', 'b', 'c')
     train = SimpleNamespace(answers=np.array([1, 1, 1, 0, 2]), names=names)

@@ -11,7 +11,6 @@ import pytest
 
 from saccade.model.word_vectors import WordVectors
 from saccade.task.skip_gram import SkipGram, closed_up
-from saccade.types import UserError
 
 B, T, M, V, D = 2, 9, 4, 11, 6
 CLOSE = 1e-5
@@ -109,12 +108,3 @@ def test_vectors_start_apart_and_contexts_from_nothing():
     assert float(found['embedding'].std()) > 0
     loss = SkipGram(negatives=5).loss(MODEL, found, batch(), jax.random.key(0), False)['loss']
     assert float(loss.mean()) == pytest.approx(6 * math.log(2), rel=CLOSE)
-
-
-@pytest.mark.parametrize(
-    ('wrong', 'words'),
-    [(dict(window=0), 'window'), (dict(negatives=0), 'negatives'), (dict(subsample=-1.0), 'subsample')],
-)
-def test_what_cannot_be_is_refused(wrong, words):
-    with pytest.raises(UserError, match=words):
-        SkipGram(**wrong)

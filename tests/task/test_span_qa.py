@@ -135,11 +135,6 @@ def test_another_head_is_refused(heads, message):
         SpanQA().loss(model, params, BATCH, KEY, True)
 
 
-def test_an_answer_of_no_token_is_refused():
-    with pytest.raises(UserError, match='longest'):
-        SpanQA(longest=0)
-
-
 class Asked:
     """Questions of a few windows each, whose tokens are words: the text of a span says which row it is of."""
 

@@ -15,7 +15,7 @@ from saccade.decode.greedy import Greedy
 from saccade.metric.exact import ExactMatch
 from saccade.task.translation import Translation
 from saccade.train.optimizer import path_of
-from saccade.types import Evaluator, LayerContext, Part, Task, UserError
+from saccade.types import Evaluator, LayerContext, Part, Task
 
 NEAR = 1e-5
 KEY = jax.random.key(0)
@@ -110,11 +110,6 @@ def test_texts_are_judged_beside_the_reference_of_their_row():
 def test_it_is_a_task_and_a_judge():
     assert isinstance(task(), Task)
     assert isinstance(task(), Evaluator)
-
-
-def test_a_smoothing_that_is_no_share_is_refused():
-    with pytest.raises(UserError, match='label_smoothing'):
-        task(label_smoothing=1.0)
 
 
 def hard_attention():

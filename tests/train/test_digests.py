@@ -165,12 +165,3 @@ def test_digests_that_cannot_be_read_is_one_line(start, content):
 def test_a_path_that_is_not_unicode_is_refused(text):
     path = os.fsdecode(os.fsencode(text) + b'\xff')
     assert 'config.data.path:' in refused(lambda: Experiment.of(load_config(CONFIG, [f'--config.data.path={path}'])))
-
-
-def test_digests_by_their_name_of_before_are_read(start):
-    path = start().path / 'digests.json'
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({'tokenizer': content['processor'], 'data': content['data']}))
-    workdir = start()
-    swap_two_ids(workdir.path / 'tokenizer.json')
-    assert 'is not the one that the run was trained with' in refused(start)

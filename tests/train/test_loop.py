@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run refuses before its first step, and how it watches the others."""
 
-import shutil
 import weakref
 from types import SimpleNamespace
 
@@ -12,7 +11,6 @@ import pytest
 
 from saccade.train.backend import JitBackend
 from saccade.train.checkpoint import Checkpoints
-from saccade.train.learner import TrainState
 from saccade.train.loop import Run
 from saccade.train.meter import IN_FLIGHT, Meter
 from saccade.train.plan import Plan
@@ -103,22 +101,3 @@ def test_a_run_that_has_lost_its_checkpoints_does_not_erase_its_log(run, logged,
     words = rf'^{run.workdir.path}: no checkpoint can be used, though the run had come to step {logged}: .* --restart'
     with pytest.raises(UserError, match=words):
         refuse_to_erase(run, logged)
-
-
-def test_an_older_checkpoint_of_another_step_is_set_aside(run, tmp_path, caplog):
-    """Its seal does not tell the step: its state does, and the number of batches."""
-    like = TrainState(jnp.int32(0), {}, (), jnp.zeros(2, jnp.uint32), None)
-    with Checkpoints(run.workdir.checkpoints, keep_last=9) as checkpoints:
-        for step, (state, batches) in {1: (1, 1), 2: (2, 4), 3: (5, 3), 4: (4, 4)}.items():
-            fields = {'step': jnp.int32(state), 'params': {}, 'opt_state': (), 'key': like.key, 'ema': None}
-            checkpoints.save(step, fields, extra={'batches': batches})
-    run.backend = SimpleNamespace(like=like)
-    shutil.rmtree(run.workdir.checkpoints / '4')
-    with Checkpoints(run.workdir.checkpoints) as checkpoints:
-        restored = run.restored(checkpoints)
-    assert (restored.step, int(restored.state['step'])) == (1, 1)
-    assert [message.partition('; ')[0].rpartition('/')[2] for message in caplog.messages] == [
-        '3: its state is of step 5, so the folder was renamed or copied',
-        '2: its state is of step 4, so the folder was renamed or copied',
-    ]
-    assert sorted(path.name for path in (run.workdir.checkpoints / 'damaged').iterdir()) == ['2', '3']

@@ -98,9 +98,7 @@ def test_it_divides_the_update_and_leaves_weight_decay_alone():
     np.testing.assert_allclose(updates['up'], -0.1 * (3.0 / 4 + 0.5), rtol=1e-6)
 
 
-def test_refuses_a_base_width_of_nought_and_a_model_without_a_config():
-    with pytest.raises(UserError, match='base_width must be at least 1'):
-        MuP(0)({'up': jnp.zeros((8, 8))}, {})
+def test_refuses_a_model_without_a_config():
     with pytest.raises(UserError, match='there is no config'):
         MuP(4)({'up': jnp.zeros((8, 8))}, {})
 

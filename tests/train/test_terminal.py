@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from rich.console import Console
 
+from saccade.analysis.report.figures import Table
 from saccade.analysis.report.runs import read_study
-from saccade.benchmark.report import Table
 from saccade.sweep.plan import Plan, Variant
 from saccade.sweep.record import Sweep
 from saccade.train.next_steps import Launched, what_next

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from saccade.parts import parts
 from saccade.task.distillation import Distillation
 from saccade.task.masked_lm import MaskedLM
 from saccade.train.config import load_config
-from saccade.train.next_steps import Launched, quoted, what_next
+from saccade.train.next_steps import SWAPS, Launched, quoted, what_next
 
 ROOT = Path(__file__).parents[2]
 ODD = ('runs/my run', 'runs/$(touch x)', "runs/it's", 'runs/a"b', 'runs/`x`', 'runs/a;b', 'runs/ü')
@@ -74,6 +75,10 @@ def test_a_part_is_swapped_for_another_that_the_model_can_have():
     assert swap == "--config.model.**.mixer.position={'use': 'position.alibi:ALiBi'}"
     (swap,) = (word for word in suggested('causal_lm/linear_lm.py')['change a part'] if 'use' in word)
     assert 'ALiBi' not in swap  # a kernel without scores has none
+
+
+def test_only_parts_of_ours_are_suggested():
+    assert {part for _, part in SWAPS} <= {f'{module}:{name}' for module, names in parts().items() for name in names}
 
 
 def test_a_run_of_parts_of_the_users_own_is_opened_with_their_modules_trusted():

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis of finished runs and models, and of the cost of a run to come.
 
-Not here: speed compared with other libraries (`benchmark/`).
+Not here: speed compared with other libraries (`benchmarks/`, at the root of the repository).
 """

@@ -7,9 +7,11 @@ capabilities it declares.
 """
 
 import ast
+import functools
 import inspect
 import itertools
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,67 +22,20 @@ from typing import Any
 import jax
 import optax
 
-from saccade.analysis.catalogue.catalogue import KINDS, Catalogue, Kind
+from saccade.analysis.catalogue.catalogue import KINDS, Catalogue
 from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
 from saccade.analysis.catalogue.metrics import metric_table
 from saccade.analysis.catalogue.readme import markdown
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.build import defaults, fields, load
-from saccade.model.together import ModelPair
-from saccade.types import (
-    Augmentation,
-    Block,
-    Data,
-    Embedding,
-    FeedForward,
-    Head,
-    Kernel,
-    Mask,
-    Mixer,
-    Model,
-    Norm,
-    PairPosition,
-    Part,
-    Range,
-    Router,
-    Runner,
-    ScoreTerm,
-    Search,
-    SoftmaxVariant,
-    Task,
-    TermMaker,
-    TextMetric,
-    TokenPosition,
-)
+from saccade.parts import parts, sources
+from saccade.types import Part, Range
 
 _CODE = re.compile(r'(`[^`]+`|https?://[^\s,;)]*[^\s,;).:])')
 _MARKUP = re.compile(r'([\\*_<>\[\]|$#{}^~])')
 _ATTRIBUTES = re.compile(r'\b(?:Attributes|Args):')
 _FIELD = re.compile(r' {4}(\w+(?:, \w+)*): (.*)')
 _SECTION = re.compile(r'\n\s*(?:Raises|Returns):')
-_BASES = (ModelPair,)  # found by their protocol, and never named by a config
-_GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does not give
-    'baseline.images': 3,
-    'baseline.motifs': 3,
-    'baseline.ngram': 3,
-    'data.image.digits': 1,
-    'data.encoder.passages': 3,
-    'metric.entity': 2,
-    'metric.sequence': 2,
-    'ops.activation': 1,
-    'ops.masking': 3,
-    'ops.pool': 2,
-    'ops.rotary': 1,
-    'task.answering': 3,
-    'task.classification': 3,
-    'task.cosine_regression': 3,
-    'task.multiple_negatives': 3,
-    'task.regression': 3,
-    'task.span_qa': 3,
-    'task.tagging': 3,
-    'train.init.partial': 2,
-    'train.init.upcycle': 2,
-}
 _PUBLIC = {  # where jax and optax show what they define elsewhere
     'jax.nn': jax.nn,
     'jax.nn.initializers': jax.nn.initializers,
@@ -89,179 +44,13 @@ _PUBLIC = {  # where jax and optax show what they define elsewhere
 }
 
 
-@dataclass(frozen=True)
-class Room:
-    """Room of the package: parts that go on one page.
-
-    Attributes:
-        name: of the page's file; title, its heading.
-        protocols: one of which its parts satisfy, where they are found by that.
-        places: packages and modules in which they are found.
-        named: further parts by module, which satisfy no protocol.
-        with_modules: show the docstrings of the modules too.
-    """
-
-    name: str
-    title: str
-    protocols: tuple[type, ...] = ()
-    places: tuple[str, ...] = ()
-    named: Mapping[str, str] | None = None
-    with_modules: bool = True
-
-    def parts(self) -> list[Any]:
-        """Return the parts, those of one module next to each other."""
-        found = Kind(self.name, self.protocols, self.places).found()
-        named = [load(f'{module}:{name}') for module, names in (self.named or {}).items() for name in names.split()]
-        return [*(part for part in found if part not in _BASES and not part.__name__.startswith('_')), *named]
-
-
-ROOMS = (
-    Room('attention', 'Attention', (Mixer, Kernel), ('attention',)),
-    Room(
-        'recurrent',
-        'Recurrent mixers, cells and decoders',
-        (Mixer,),
-        ('recurrent.mixer',),
-        {
-            'recurrent.encoder': 'Encoder',
-            'recurrent.cell.rnn': 'RNN',
-            'recurrent.cell.lstm': 'LSTM',
-            'recurrent.cell.gru': 'GRU',
-            'recurrent.cell.slstm': 'SLSTM',
-            'recurrent.decoder.fixed_context': 'FixedContext',
-            'recurrent.decoder.bahdanau': 'Bahdanau',
-            'recurrent.decoder.luong': 'Luong',
-            'recurrent.decoder.soft': 'Soft',
-            'recurrent.decoder.local_monotonic': 'LocalMonotonic',
-            'recurrent.decoder.local_predictive': 'LocalPredictive',
-            'recurrent.decoder.hard': 'Hard',
-            'recurrent.decoder.reinforce': 'Reinforce',
-            'recurrent.decoder.gumbel': 'Gumbel',
-            'recurrent.decoder.straight_through': 'StraightThrough',
-            'recurrent.decoder.copied': 'Copied',
-            'recurrent.decoder.projected': 'Projected',
-            'recurrent.score.dot': 'Dot',
-            'recurrent.score.general': 'General',
-            'recurrent.score.additive': 'Additive',
-        },
-    ),
-    Room('block', 'Blocks', (Block,), ('block',)),
-    Room('norm', 'Norms', (Norm,), ('norm',)),
-    Room('position', 'Positions', (PairPosition, TokenPosition), ('position',)),
-    Room('feedforward', 'Feed-forward layers and routers', (FeedForward, Router), ('feedforward',)),
-    Room('embed', 'Embeddings', (Embedding,), ('embed',)),
-    Room('score', 'Score terms', (TermMaker, ScoreTerm), ('score', 'ops.term')),
-    Room('mask', 'Masks', (Mask,), ('ops.mask', 'ops.pattern')),
-    Room('softmax', 'Softmax and its alternatives', (SoftmaxVariant,), ('softmax',)),
-    Room('head', 'Heads of an encoder', (Head,), ('head',)),
-    Room('model', 'Models, and how their layers run', (Model, Runner), ('model',)),
-    Room('task', 'Tasks', (Task,), ('task',)),
-    Room('augment', 'Augmentations', (Augmentation,), ('augment',)),
-    Room(
-        'data',
-        'Data, tokenizers and rows',
-        (Data,),
-        (
-            'data.text',
-            'data.encoder',
-            'data.pairs',
-            'data.image',
-            'data.audio',
-            'data.caption',
-            'data.graph',
-            'data.diagnostic',
-            'data.synthetic',
-        ),
-        {
-            'data.diagnostic.arithmetic': 'BinaryAddition BinaryMultiplication ComputeSqrt',
-            'data.diagnostic.compression': 'Compression',
-            'data.diagnostic.copying': 'Copy SelectiveCopy InductionHeads',
-            'data.diagnostic.counter': 'EqualRuns ShuffledBrackets',
-            'data.diagnostic.in_context': 'InContextRecall FuzzyRecall',
-            'data.diagnostic.list_operations': 'ListOperations',
-            'data.diagnostic.memorization': 'Memorization',
-            'data.diagnostic.recall': 'MultiQueryRecall',
-            'data.diagnostic.regular': 'ParityCheck EvenPairs CycleNavigation ModularArithmetic',
-            'data.diagnostic.stack': 'ReverseString StackManipulation ModularArithmeticBrackets SolveEquation',
-            'data.diagnostic.transduction': 'DuplicateString OddsFirst BucketSort MissingDuplicate',
-            'data.diagnostic.word_problem': 'WordProblem cyclic symmetric alternating',
-            'data.graph.laplacian': 'Laplacian',
-            'data.graph.random_walk': 'RandomWalk',
-            'data.image.processor': 'ImageProcessor',
-            'data.encoder.pairing': 'OnePassage NextSentence SentenceOrder',
-            'data.synthetic.dates': 'Dates',
-            'data.synthetic.one_to_one': 'OneToOne Permuted',
-            'data.synthetic.scan': 'Scan',
-            'data.synthetic.sequences': 'Copy Reverse Sort Addition Recall Pointer',
-            'data.tokenizer.byte': 'Byte',
-            'data.tokenizer.character': 'Character',
-            'data.tokenizer.amino_acid': 'AminoAcid',
-            'data.tokenizer.word': 'Word',
-            'data.tokenizer.bpe': 'BPE',
-            'data.tokenizer.word_piece': 'WordPiece',
-            'data.tokenizer.unigram': 'Unigram',
-            'data.tokenizer.file': 'TokenizerFile',
-            'data.rows.pack': 'Packed Padded Windows',
-        },
-    ),
-    Room(
-        'train',
-        'Optimizers, schedules and other parts of training',
-        named={
-            'train.optimizer': 'Optimizer muon adafactor',
-            'train.rates': 'LayerWise Frozen',
-            'train.mup': 'MuP',
-            'train.unit_vectors': 'UnitVectors',
-            'train.schedule': 'Cosine InverseSqrt WarmupStableDecay Constant',
-            'train.extension': 'Held Rewarmed',
-            'train.low_rank': 'LowRank',
-            'train.init.partial': 'body encoder nothing only teacher',
-            'train.init.upcycle': 'grouped',
-            'train.log.wandb': 'WandB',
-        },
-    ),
-    Room(
-        'decode',
-        'Decoding, samples and metrics',
-        (Search, TextMetric),
-        ('decode', 'metric'),
-        {
-            'decode.sample': 'Sample',
-            'decode.fill': 'Filled',
-            'decode.gaps': 'GapsFilled',
-            'decode.translator': 'Translated',
-        },
-    ),
-    Room(
-        'function',
-        'Functions that fields take',
-        named={
-            'gain': 'Gain',
-            'ops.activation': 'gelu',
-            'ops.pool': 'first last mean maximum',
-            'ops.embedding': 'one_hot',
-            'ops.rotary': 'linear ntk yarn llama3 longrope highest halves neighbours',
-            'ops.masking': 'choose_tokens choose_words',
-            'ops.similarity': 'unit_normal',
-            'ops.denoising': 'Spans Sequential',
-            'baseline.images': 'classifiers',
-            'baseline.motifs': 'best_possible',
-            'baseline.ngram': 'bigram_nats trigram_nats',
-            'data.encoder.passages': 'unigram_nats',
-            'data.image.digits': 'stratified_fifth last_fifth',
-            'task.answering': 'chance',
-            'task.classification': 'majority',
-            'task.cosine_regression': 'bag_of_words',
-            'task.multiple_negatives': 'bag_of_words',
-            'task.regression': 'mean',
-            'task.span_qa': 'most_frequent',
-            'task.tagging': 'majority',
-            'metric.entity': 'tagged require_bio',
-            'metric.sequence': 'matched',
-        },
-        with_modules=False,
-    ),
-)
+@functools.cache
+def rooms() -> Mapping[str, list[Any]]:
+    """Return the parts by room, which is the first word of their import paths; those of a module follow each other."""
+    found: dict[str, list[Any]] = {}
+    for module, names in parts().items():
+        found.setdefault(module.partition('.')[0], []).extend(load(f'{module}:{name}') for name in names)
+    return found
 
 
 def write(root: Path, folder: Path) -> None:
@@ -270,9 +59,8 @@ def write(root: Path, folder: Path) -> None:
     Args:
         root: of the repository, with `launch/` and `experiments/`.
     """
-    rooms = {room.name: room_page(room) for room in ROOMS}
     written = {
-        **rooms,
+        **{room: room_page(room) for room in rooms()},
         'capabilities': capabilities_page(),
         'metrics': metrics_page(),
         'launchers': launchers_page(root / 'launch'),
@@ -301,24 +89,21 @@ def capabilities_page() -> str:
     return '\n\n'.join(['# Capabilities', intro, *found]) + '\n'
 
 
-def room_page(room: Room) -> str:
-    """Return the page of a room: each module with its docstring and its parts."""
-    modules: dict[str, list[Any]] = {}
-    for part in room.parts():
-        modules.setdefault(part.__module__, []).append(part)
-    sections = [f'# {room.title}']
-    for module, parts in modules.items():
-        words = prose(inspect.getdoc(inspect.getmodule(parts[0])) or '')
-        if not room.with_modules:
-            words = ''
-        if len(parts) == 1 and words:
-            sections += [f'## {escaped(parts[0].__name__)}', f'`{Part(parts[0]).name}`', words]
-            sections += [part_section(parts[0], after_its_module=True)]
+def room_page(room: str) -> str:
+    """Return the page of a room: its docstring, then each module with its docstring and its parts."""
+    about = ast.get_docstring(ast.parse(sources()[f'saccade.{room}'])) or room
+    sections = [f'# {escaped(re.split("[:,.;]", about)[0])}', prose(about)]
+    for module, held in itertools.groupby(rooms()[room], lambda part: part.__module__):
+        own = list(held)
+        words = prose(inspect.getdoc(sys.modules[module]) or '')
+        if len(own) == 1 and words and _is_class(own[0]):
+            sections += [f'## {escaped(own[0].__name__)}', f'`{Part(own[0]).name}`', words]
+            sections += [part_section(own[0], after_its_module=True)]
         else:
             sections += [f'## {escaped(module.removeprefix("saccade."))}', words]
-            for part in parts:
+            for part in own:
                 sections += [f'### {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part)]
-    sections += bases_section(list(itertools.chain(*modules.values())))
+    sections += bases_section(rooms()[room])
     return '\n\n'.join(filter(None, sections)) + '\n'
 
 
@@ -330,10 +115,9 @@ def part_section(part: Any, after_its_module: bool = False) -> str:
     """
     words, texts = described(part)
     words = '' if after_its_module and '\n' not in words else words
-    given = 0 if _is_class(part) else _GIVEN_BY_CALLER.get(part.__module__.removeprefix('saccade.'), 0)
     rows = [
         (f'`{name}`', _cell(type_words(hint)), _default(part, name, required), texts.get(name, ''))
-        for name, (hint, required) in list(fields(part).items())[given:]
+        for name, (hint, required) in fields(part).items()
     ]
     table = markdown(Table('', ('field', 'type', 'default', 'meaning'), rows)) if rows else 'It has no fields.'
     return '\n\n'.join(filter(None, [words, table, methods(part), capabilities(part)]))

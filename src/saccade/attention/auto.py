@@ -35,6 +35,8 @@ from saccade.types import (
     Values,
 )
 
+__all__ = ['Auto']
+
 
 @dataclass(frozen=True)
 class Choice:

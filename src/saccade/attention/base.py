@@ -21,7 +21,6 @@ from saccade.types import (
     SoftmaxVariant,
     UserError,
     Values,
-    require_share,
 )
 
 OWN = ('dropout', 'softmax')  # fields of a kernel that has another one within
@@ -111,12 +110,7 @@ class ScoreKernel(CachingKernel):
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
-        """Return the scoring with the softmax variant, and with dropout of the weights in training.
-
-        Raises:
-            UserError: the dropout is no share.
-        """
-        require_share(type(self).__name__, dropout=self.dropout)
+        """Return the scoring with the softmax variant, and with dropout of the weights in training."""
         scoring = scoring.replace(softmax=self.softmax(name='weighting')(heads))
         if not (train and self.dropout):
             return scoring

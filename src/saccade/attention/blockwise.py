@@ -27,12 +27,15 @@ from saccade.types import (
     Queries,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['Blockwise']
 
 
 class Blockwise(ScoreKernel):
     """Blockwise attention kernel with an online softmax.
+
+    Also called: flash, FlashAttention, memory efficient.
 
     Attributes: those of every score kernel; query_block, tokens in a block of queries; key_block, in one of keys.
     """
@@ -49,7 +52,6 @@ class Blockwise(ScoreKernel):
         Raises:
             UserError: it has none, or a block is empty.
         """
-        require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
         if not isinstance(scoring.softmax, OnlineSoftmax):
             name = Part(type(scoring.softmax)).name
             raise UserError(f'attention.blockwise:Blockwise needs an online softmax, which {name} is not')

@@ -20,6 +20,8 @@ import jax.numpy as jnp
 from saccade.layers import hands_on
 from saccade.types import Capabilities, Hidden, Layer, LayerContext, Mixer, Part, State, UserError
 
+__all__ = ['BothDirections']
+
 _NAME = 'attention.both_directions:BothDirections'
 
 

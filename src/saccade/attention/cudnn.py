@@ -31,6 +31,8 @@ from saccade.ops.softmax import SoftmaxWeights
 from saccade.softmax.softmax import Softmax
 from saccade.types import BareSoftmaxVariant, Capabilities, Keys, Mixed, Part, Queries, UserError, Values
 
+__all__ = ['CuDNN']
+
 NAME = 'attention.cudnn:CuDNN'
 DTYPES = (jnp.bfloat16, jnp.float16)
 OLDEST = 8.0  # compute capability: Ampere

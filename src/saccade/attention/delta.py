@@ -26,6 +26,8 @@ from saccade.ops.delta import correct, unit
 from saccade.ops.linear_attention import Memory
 from saccade.types import Hidden, LayerContext, Norm, Part, Queries
 
+__all__ = ['Delta']
+
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
     """Initialise log r, with r drawn evenly; bounds of Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""

@@ -21,7 +21,9 @@ from jaxtyping import Array
 from saccade.attention.delta import Delta
 from saccade.ops.delta import correct_repeatedly, unit
 from saccade.ops.linear_attention import Memory
-from saccade.types import Count, Hidden, LayerContext, Part, Queries, require_positive
+from saccade.types import Count, Hidden, LayerContext, Queries
+
+__all__ = ['DeltaProduct']
 
 
 class DeltaProduct(Delta):
@@ -37,7 +39,6 @@ class DeltaProduct(Delta):
 
     def head_counts(self) -> tuple[int, int, int]:
         """Return how many heads of queries, of keys and of values a token has."""
-        require_positive(Part(type(self)).name, updates=self.updates)
         queries, keys, values = super().head_counts()
         return queries, self.updates * keys, self.updates * values
 

@@ -22,7 +22,9 @@ from saccade.attention.multi_head import MultiHead
 from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
 from saccade.ops.project import each_head
-from saccade.types import Hidden, Mixed, Norm, Part, Real, Share, UserError, require_share
+from saccade.types import Hidden, Mixed, Norm, Part, Real, Share, UserError
+
+__all__ = ['Differential']
 
 
 class Differential(MultiHead):
@@ -41,9 +43,8 @@ class Differential(MultiHead):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: K is odd, or `start` is no share; and as for MultiHead.
+            UserError: K is odd; and as for MultiHead.
         """
-        require_share('attention.differential:Differential', start=self.start)
         N, K, H = super().sizes(D)
         if K % 2:
             raise UserError(

@@ -26,15 +26,18 @@ from saccade.types import (
     Probability,
     Queries,
     State,
-    UserError,
     Values,
 )
+
+__all__ = ['Exclusive']
 
 _TINY = 1e-30  # a value whose squared length is less has no direction
 
 
 class Exclusive(MultiHead, kw_only=True):
     """Exclusive self-attention.
+
+    Also called: XSA, exclusive self-attention.
 
     Attributes: those of MultiHead; share of the part along the token's own value that is taken off.
     """
@@ -56,10 +59,7 @@ class Exclusive(MultiHead, kw_only=True):
         state: State | None,
     ) -> tuple[Mixed, State]:
         """Attend, and subtract from each head's output its part along the token's own value."""
-        name = 'attention.exclusive:Exclusive'
-        if not 0 <= self.share <= 1:
-            raise UserError(f'{name}: share must be from 0 to 1, not {self.share}')
-        context.require_no_source(name)
+        context.require_no_source('attention.exclusive:Exclusive')
         mixed, state = super().attend(q, k, v, scoring, x, context, train, state)
         own = repeat(v.astype(jnp.float32), 'B T K H -> B T (K G) H', G=mixed.shape[-2] // v.shape[-2])
         square = jnp.maximum(jnp.sum(own * own, axis=-1, keepdims=True), _TINY)

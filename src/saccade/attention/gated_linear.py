@@ -25,6 +25,8 @@ from saccade.norm.rms import RMSNorm
 from saccade.ops.linear_attention import Memory, retain
 from saccade.types import Count, Hidden, LayerContext, Norm, Part, Positive, Queries
 
+__all__ = ['GatedLinear']
+
 
 class GatedLinear(FixedState):
     """Gated linear attention mixer.

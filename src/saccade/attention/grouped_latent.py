@@ -32,8 +32,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['GroupedLatent']
 
 
 class GroupedLatent(Latent, kw_only=True):
@@ -60,7 +61,6 @@ class GroupedLatent(Latent, kw_only=True):
             UserError: the latents do not divide the heads.
         """
         name = Part(type(self)).name
-        require_positive(name, latents=self.latents)
         if self.heads % self.latents:
             raise UserError(f'{name}: {self.heads} heads cannot share {self.latents} latents: choose a divisor')
         shape = (source.hidden.shape[-1], self.latents, self.rank)

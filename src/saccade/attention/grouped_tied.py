@@ -29,8 +29,9 @@ from saccade.types import (
     Queries,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['GroupedTied']
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,6 @@ class GroupedTied(Compact, kw_only=True):
         """
         N, K, H = super().sizes(D)
         name = Part(type(self)).name
-        require_positive(name, rotated_width=self.rotated_width)
         if self.rotated_width > H:
             raise UserError(f'{name}: rotated_width {self.rotated_width} is more than the {H} features of a head')
         return N, K, H

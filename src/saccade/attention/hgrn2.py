@@ -20,7 +20,9 @@ from jaxtyping import Array
 from saccade.attention.memory_base import FixedState
 from saccade.norm.rms import RMSNorm
 from saccade.ops.linear_attention import Memory, retain
-from saccade.types import Hidden, LayerContext, Norm, Part, Queries, Share, require_share
+from saccade.types import Hidden, LayerContext, Norm, Part, Queries, Share
+
+__all__ = ['HGRN2']
 
 
 class HGRN2(FixedState):
@@ -38,12 +40,7 @@ class HGRN2(FixedState):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """Forget, and write what was forgotten; return the heads' output [B T N V] and the memory after.
-
-        Raises:
-            UserError: the lower bound is no share.
-        """
-        require_share(Part(type(self)).name, lower_bound=self.lower_bound)
+        """Forget, and write what was forgotten; return the heads' output [B T N V] and the memory after."""
         q, logits = self.activation(q.astype(jnp.float32)), k.astype(jnp.float32)
         log_forget = jax.nn.log_sigmoid(logits)
         if self.lower_bound:

@@ -21,6 +21,8 @@ from saccade.attention.delta import Delta
 from saccade.axes import parameter
 from saccade.types import Count, Hidden, Part
 
+__all__ = ['KimiDelta']
+
 
 class KimiDelta(Delta):
     """Kimi delta attention mixer.

@@ -46,9 +46,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
-    require_share,
 )
+
+__all__ = ['Latent']
 
 
 @struct.dataclass
@@ -68,6 +68,8 @@ class LatentCache(Cache):
 
 class Latent(Layer):
     """Multi-head latent attention (MLA).
+
+    Also called: MLA, multi-head latent, latent attention.
 
     Attributes:
         heads: N.
@@ -109,7 +111,6 @@ class Latent(Layer):
         Raises:
             UserError: the kernel makes no scores, or a score term reads queries and keys.
         """
-        self._check()
         source, position = context.read(x), self.position(name='position')
         q, latent = self._queries(x, context.real), self.make_latent(source)
         rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
@@ -200,11 +201,6 @@ class Latent(Layer):
     def heads_in_words(self, D: int) -> str:
         """Return N and H in words."""
         return in_words(self.heads, self.head_width)
-
-    def _check(self) -> None:
-        sizes = {name: getattr(self, name) for name in ('heads', 'rank', 'head_width', 'value_width', 'rotated_width')}
-        require_positive(Part(type(self)).name, **sizes)
-        require_share(Part(type(self)).name, dropout=self.dropout)
 
 
 def beside_rotated(k: Float[Array, 'B S K _'], rotated: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:

@@ -44,8 +44,9 @@ from saccade.types import (
     State,
     Total,
     Values,
-    require_positive,
 )
+
+__all__ = ['LightningIndexer']
 
 _TINY, _NEVER = 1e-30, -1e30
 
@@ -60,6 +61,8 @@ class IndexedCache:
 
 class LightningIndexer(MultiHead, kw_only=True):
     """Multi-head attention to the keys that a lightning indexer chooses.
+
+    Also called: DSA, DeepSeek sparse attention, indexer.
 
     Attributes: those of MultiHead; index_heads, M; index_width, of each of its queries and of its one key a token;
     chosen, how many keys a query attends to at most, None for all; loss, the weight of the indexer's loss;
@@ -126,17 +129,6 @@ class LightningIndexer(MultiHead, kw_only=True):
         heads = (*self.cache_shapes(x.shape[-1]), (1, self.index_width), (1, 0))
         k, v, index, nothing = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in heads)
         return IndexedCache(Cache.empty(k, v, capacity), Cache.empty(index, nothing, capacity))
-
-    def sizes(self, D: int) -> tuple[int, int, int]:
-        """Return N, K and H at width D.
-
-        Raises:
-            UserError: a size is below 1; and as for MultiHead.
-        """
-        name = Part(type(self)).name
-        require_positive(name, index_heads=self.index_heads, index_width=self.index_width)
-        require_positive(name, chosen=1 if self.chosen is None else self.chosen)
-        return super().sizes(D)
 
     def _indexer(
         self, x: Hidden, context: LayerContext

@@ -20,6 +20,8 @@ from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.linear_attention import elu_plus_one, within_one
 from saccade.types import Capabilities, Part, Queries
 
+__all__ = ['Linear']
+
 
 class Linear(FeatureKernel):
     """Linear attention kernel.

@@ -32,8 +32,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['Linformer']
 
 
 class Linformer(ScoreKernel, kw_only=True):
@@ -59,7 +60,6 @@ class Linformer(ScoreKernel, kw_only=True):
 
     @nn.compact
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
-        require_positive('attention.linformer:Linformer', length=self.length, slots=self.slots)
         reach_of(self, scoring, q, k)
         if k.shape[1] > self.length:
             raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys do not fit the length of {self.length}')

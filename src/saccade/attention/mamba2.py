@@ -26,6 +26,8 @@ from saccade.norm.rms import RMSNorm
 from saccade.ops.linear_attention import Memory, retain
 from saccade.types import Count, Hidden, LayerContext, Norm, Part, Queries
 
+__all__ = ['Mamba2']
+
 
 class Mamba2(FixedState):
     """Mamba-2 mixer.

@@ -37,9 +37,7 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
     require_result,
-    require_share,
 )
 
 
@@ -57,7 +55,6 @@ class FeatureKernel(nn.Module):
         raise NotImplementedError
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
-        require_positive(Part(type(self)).name, chunk=self.chunk)
         reach = reach_of(self, scoring, q, k)
         if reach.causal:
             segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments
@@ -198,12 +195,8 @@ class FixedStateBase(Layer):
         Raises:
             UserError: the sizes do not go together.
         """
-        name = Part(type(self)).name
-        require_positive(name, heads=self.heads, chunk=self.chunk)
-        require_share(name, dropout=self.dropout)
         H = width_of_heads(D, self.heads, self.head_width)
         V = H if self.value_width is None else self.value_width
-        require_positive(name, head_width=H, value_width=V)
         return self.heads, H, V
 
 
@@ -271,9 +264,8 @@ class FixedState(FixedStateBase):
         Raises:
             UserError: the sizes do not go together.
         """
-        name, key_heads = Part(type(self)).name, self.head_counts()[0]
-        require_positive(name, heads=self.heads, key_heads=key_heads)
-        if self.heads % key_heads:
+        if self.heads % self.head_counts()[0]:
+            name = Part(type(self)).name
             raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
         return super().sizes(D)
 

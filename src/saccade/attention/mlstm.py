@@ -25,6 +25,8 @@ from saccade.norm.layer import LayerNorm
 from saccade.ops.linear_attention import LogScaledState, exponential_gates
 from saccade.types import Hidden, LayerContext, Norm, Part, Positive, Queries
 
+__all__ = ['MLSTM']
+
 
 class MLSTM(FixedState):
     """mLSTM mixer.

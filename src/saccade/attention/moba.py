@@ -34,12 +34,15 @@ from saccade.types import (
     Queries,
     Rows,
     Values,
-    require_positive,
 )
+
+__all__ = ['MoBA']
 
 
 class MoBA(ScoreKernel, kw_only=True):
     """MoBA kernel: attention to a few blocks of keys.
+
+    Also called: mixture of block attention, block sparse.
 
     Attributes: those of ScoreKernel; block, tokens of a block; chosen, how many blocks a query attends to at most, its
     own included.
@@ -83,7 +86,6 @@ class MoBA(ScoreKernel, kw_only=True):
     def _attend(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
     ) -> tuple[Mixed, Array]:
-        require_positive('attention.moba:MoBA', block=self.block, chosen=self.chosen)
         blocks = Blocks.of(keys, self.block, packed)
         before = blocks.before(queries)[:, None]
         fit = jnp.where(before > 0, grouped_products(q.astype(jnp.float32), blocks.means(k)), -jnp.inf)

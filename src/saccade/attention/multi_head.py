@@ -56,6 +56,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['MultiHead']
+
 SharedKV = tuple[CachedKeys, Values]  # normalised and rotated, as they are cached
 
 
@@ -74,6 +76,8 @@ class SourceKeys:
 
 class MultiHead(Layer):
     """Multi-head self-attention; cross-attention where the context has a source.
+
+    Also called: MHA, multihead attention, self-attention, GQA, grouped query, MQA, multi-query.
 
     Attributes:
         heads: N.

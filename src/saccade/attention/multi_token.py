@@ -43,8 +43,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['MultiToken']
 
 
 @struct.dataclass
@@ -133,12 +134,10 @@ class MultiToken(MultiHead, kw_only=True):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: a size is below 1, one of keys is even, or the heads cannot be cut into groups; and as for
-                MultiHead.
+            UserError: a size of keys is even, or the heads cannot be cut into groups; and as for MultiHead.
         """
         name, given = Part(type(self)).name, ('query_size', 'key_size', 'mixed')
         every = {prefix + field: getattr(self, prefix + field) for prefix in ('', 'after_') for field in given}
-        require_positive(name, **every)
         for field, size in every.items():
             if field.endswith('key_size') and size % 2 == 0:
                 raise UserError(f'{name}: {field} must be odd, with as many keys on either side, not {size}')

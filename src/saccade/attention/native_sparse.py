@@ -46,8 +46,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['NativeSparse']
 
 _ALWAYS = 3  # blocks that each query attends to: the first, its own, and the one before
 _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
@@ -59,6 +60,8 @@ _Attend = Callable[[Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixe
 
 class NativeSparse(MultiHead, kw_only=True):
     """Native sparse attention.
+
+    Also called: NSA, native sparse attention.
 
     Attributes: those of MultiHead; length and stride of compressed blocks, in tokens; block, tokens of one that is
     chosen; chosen, how many of these a query attends to at most, the three of every query included; window, tokens of
@@ -168,7 +171,6 @@ class NativeSparse(MultiHead, kw_only=True):
             UserError: sizes do not go together; and as for MultiHead.
         """
         name = Part(type(self)).name
-        require_positive(name, length=self.length, stride=self.stride, block=self.block, window=self.window)
         if self.length % self.stride or self.block % self.stride:
             raise UserError(f'{name}: stride {self.stride} must divide length {self.length} and block {self.block}')
         if self.chosen < _ALWAYS:

@@ -19,6 +19,8 @@ from saccade.ops.scoring import Scoring
 from saccade.ops.similarity import normalised
 from saccade.types import Keys, LayerContext, PairPosition, Part, Queries
 
+__all__ = ['NormalizedHeads']
+
 
 class NormalizedHeads(MultiHead, kw_only=True):
     """nGPT attention.

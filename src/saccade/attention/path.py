@@ -48,8 +48,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['PaTH']
 
 
 @struct.dataclass
@@ -126,15 +127,6 @@ class PaTH(MultiHead, kw_only=True):
         _, K, H = self.sizes(x.shape[-1])
         convolved = jnp.zeros((x.shape[0], 1, K * H), x.dtype)
         return PathCache(kv, self.convolution(parent=None).init_state(convolved, capacity))
-
-    def sizes(self, D: int) -> tuple[int, int, int]:
-        """Return N, K and H at width D.
-
-        Raises:
-            UserError: a size is below 1; and as for MultiHead.
-        """
-        require_positive(Part(type(self)).name, chunk=self.chunk, rank=1 if self.rank is None else self.rank)
-        return super().sizes(D)
 
     def _matrices(
         self, x: Hidden, context: LayerContext, train: bool, state: PathCache | None

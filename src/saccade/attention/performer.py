@@ -18,7 +18,9 @@ from jaxtyping import Array
 
 from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.random_features import orthogonal_directions, positive_features
-from saccade.types import Capabilities, Count, CountOrZero, Part, Queries, UserError, require_positive
+from saccade.types import Capabilities, Count, CountOrZero, Part, Queries, UserError
+
+__all__ = ['Performer']
 
 
 class Performer(FeatureKernel, kw_only=True):
@@ -39,10 +41,8 @@ class Performer(FeatureKernel, kw_only=True):
         """Return positive random features [B T N R] of sqrt(scale) x, and the log [B T N] of a factor left out of them.
 
         Raises:
-            UserError: `random_features` is below 1, or the scale is not positive.
+            UserError: the scale is not positive.
         """
-        name = Part(type(self)).name
-        require_positive(name, random_features=self.random_features)
         if scale <= 0:
-            raise UserError(f'{name}: the scale of the scores must be positive, not {scale}')
+            raise UserError(f'{Part(type(self)).name}: the scale of the scores must be positive, not {scale}')
         return positive_features(scale**0.5 * x, orthogonal_directions(self.random_features, x.shape[-1], self.seed))

@@ -42,8 +42,9 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['PersistentMemory']
 
 
 @struct.dataclass
@@ -150,7 +151,6 @@ class PersistentMemory(MultiHead, kw_only=True):
     def _memory(self, kernel: Kernel, k: Keys, v: Values) -> tuple[Float[Array, 'B M K H'], Float[Array, 'B M _ _']]:
         """The keys and values, for each row."""
         name = 'attention.persistent_memory:PersistentMemory'
-        require_positive(name, count=self.count)
         if not kernel.capabilities.terms:
             raise UserError(f'{name} is attended to by scores, which {Part(type(kernel)).name} does not make')
         kept = (

@@ -20,9 +20,13 @@ from saccade.ops import plain
 from saccade.ops.scoring import Scoring
 from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values, require_positive
 
+__all__ = ['Plain']
+
 
 class Plain(ScoreKernel):
     """Attention kernel through the whole score matrix.
+
+    Also called: SDPA, dot product, eager, softmax attention, vanilla.
 
     Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once.
     """

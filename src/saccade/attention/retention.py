@@ -26,6 +26,8 @@ from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
 from saccade.types import Hidden, LayerContext, Norm, PairPosition, Part, Queries, UserError
 
+__all__ = ['Retention']
+
 
 class Retention(FixedState):
     """Multi-scale retention mixer (RetNet).

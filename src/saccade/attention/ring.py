@@ -21,6 +21,8 @@ from saccade.ops import blockwise, devices, ring
 from saccade.ops.scoring import Scoring
 from saccade.types import Capabilities, Keys, Mixed, Part, Queries, UserError, Values
 
+__all__ = ['Ring']
+
 NAME = 'attention.ring:Ring'
 
 

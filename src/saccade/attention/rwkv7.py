@@ -34,6 +34,8 @@ from saccade.ops.delta import replace, unit
 from saccade.ops.linear_attention import Memory
 from saccade.types import Activation, Count, Hidden, LayerContext, Norm, Part, Queries
 
+__all__ = ['RWKV7']
+
 
 @struct.dataclass
 class ShiftedState:

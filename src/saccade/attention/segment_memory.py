@@ -41,6 +41,8 @@ from saccade.types import (
     Values,
 )
 
+__all__ = ['SegmentMemory']
+
 
 @struct.dataclass
 class HeldOrOwn(MaskBase):

@@ -39,6 +39,8 @@ from saccade.types import (
     Values,
 )
 
+__all__ = ['Selective']
+
 
 @struct.dataclass
 class SelectiveCache:

@@ -28,6 +28,8 @@ from saccade.ops.term import Softcap
 from saccade.softmax.softmax import Softmax
 from saccade.types import Capabilities, Count, Keys, Mixed, Part, Queries, SinkSoftmaxVariant, UserError, Values
 
+__all__ = ['Splash']
+
 LANES = 128  # of a TPU's vector registers, by which the kernel's blocks are counted
 NAME = 'attention.splash:Splash'
 NO_SINK = -1e30  # its logit: far below every score, and far above the kernel's value for pairs that are masked

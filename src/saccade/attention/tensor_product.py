@@ -31,8 +31,9 @@ from saccade.types import (
     Queries,
     UserError,
     Values,
-    require_positive,
 )
+
+__all__ = ['TensorProduct']
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,10 @@ class TensorProduct(Compact, kw_only=True):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: a rank is below 1, or `head_norm` is given; and as for MultiHead.
+            UserError: `head_norm` is given; and as for MultiHead.
         """
-        name = Part(type(self)).name
-        require_positive(name, **{f'{of}_rank': rank for of, rank in self._ranks.items()})
         if self.head_norm is not None:
+            name = Part(type(self)).name
             raise UserError(f'{name} caches factors of keys, and head_norm is of whole keys: leave it out')
         return super().sizes(D)
 

@@ -30,6 +30,8 @@ from saccade.types import (
     Values,
 )
 
+__all__ = ['Ulysses']
+
 NAME = 'attention.ulysses:Ulysses'
 
 

@@ -21,8 +21,9 @@ from saccade.types import (
     Queries,
     Share,
     Values,
-    require_share,
 )
+
+__all__ = ['ValueResidual']
 
 
 class ValueResidual(MultiHead, kw_only=True):
@@ -41,10 +42,9 @@ class ValueResidual(MultiHead, kw_only=True):
         """Return queries, keys, and values with those of the first layer mixed in.
 
         Raises:
-            UserError: the context has a source, whose values no earlier layer has made; or `share` is no share.
+            UserError: the context has a source, whose values no earlier layer has made.
         """
         name = 'attention.value_residual:ValueResidual'
-        require_share(name, share=self.share)
         context.require_no_source(name)
         q, k, v = super().project(x, context, made)
         if made is not None:

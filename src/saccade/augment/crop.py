@@ -7,12 +7,15 @@ linear and does not blur where the part is reduced, which it never is: a part is
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 
 from saccade.augment.image_base import Image, OfImages
-from saccade.types import PRNGKey, Share, UserError
+from saccade.types import PRNGKey, Range
+
+__all__ = ['Crop']
 
 
 @dataclass(frozen=True)
@@ -24,14 +27,8 @@ class Crop(OfImages):
         ratio: the largest of width over height, relative to the image's; the least is 1 / ratio.
     """
 
-    least: Share = 0.08
-    ratio: float = 4 / 3
-
-    def __post_init__(self) -> None:
-        if not 0 < self.least <= 1 or self.ratio < 1:
-            raise UserError(
-                f'augment.crop:Crop: least {self.least} must be above 0 and at most 1, ratio {self.ratio} at least 1'
-            )
+    least: Annotated[float, Range(above=0, most=1)] = 0.08
+    ratio: Annotated[float, Range(least=1)] = 4 / 3
 
     def changed(self, key: PRNGKey, image: Image) -> Image:
         """Return a part of the image, scaled to its size."""

@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from saccade.augment.image_base import Image, OfImages
-from saccade.types import PRNGKey, Share, require_share
+from saccade.types import PRNGKey, Share
+
+__all__ = ['Flip']
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,6 @@ class Flip(OfImages):
     """Random flip. Attributes: share of the images that are mirrored."""
 
     share: Share = 0.5
-
-    def __post_init__(self) -> None:
-        require_share('augment.flip:Flip', share=self.share)
 
     def changed(self, key: PRNGKey, image: Image) -> Image:
         """Return the image, or its mirror image."""

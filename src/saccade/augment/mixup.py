@@ -19,6 +19,8 @@ from jaxtyping import Array
 from saccade.ops.masking import RowKeys
 from saccade.types import Batch, Positive, UserError
 
+__all__ = ['Mixup']
+
 
 @dataclass(frozen=True)
 class Mixup:
@@ -28,10 +30,6 @@ class Mixup:
 
     reads: ClassVar[str] = 'images'
     mixes_rows: ClassVar[str] = 'the pairs of images'
-
-    def __post_init__(self) -> None:
-        if self.alpha <= 0:
-            raise UserError(f'augment.mixup:Mixup: alpha must be above 0, not {self.alpha}')
 
     def __call__(self, keys: RowKeys, batch: Batch) -> Batch:
         """Return the batch with images mixed, and with `other_label` and `share`, l, of each row.

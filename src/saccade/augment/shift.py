@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from saccade.augment.image_base import Image, OfImages
-from saccade.types import Count, PRNGKey, require_positive
+from saccade.types import Count, PRNGKey
+
+__all__ = ['Shift']
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,6 @@ class Shift(OfImages):
     """Random shift. Attributes: pixels, the most along each axis."""
 
     pixels: Count
-
-    def __post_init__(self) -> None:
-        require_positive('augment.shift:Shift', pixels=self.pixels)
 
     def changed(self, key: PRNGKey, image: Image) -> Image:
         """Return the image, shifted."""

@@ -18,6 +18,8 @@ from jaxtyping import Array, Float, Int
 from saccade.ops.masking import RowKeys
 from saccade.types import Batch, PRNGKey
 
+__all__ = ['SignFlip']
+
 
 @dataclass(frozen=True)
 class SignFlip:

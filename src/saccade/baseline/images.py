@@ -11,11 +11,13 @@ import numpy as np
 
 from saccade.types import UserError, declares, fraction
 
+__all__ = ['classifiers']
+
 _NEIGHBOURS, _HIDDEN = 3, (64,)
 
 
 @declares(fraction('accuracy'), fraction('linear_accuracy'), fraction('mlp_accuracy'))
-def classifiers(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
+def classifiers(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return the accuracy of 3 nearest neighbours as `accuracy`, and those of the others under their names.
 
     Raises:

@@ -23,6 +23,8 @@ from saccade.data.tokenizer.amino_acid import RESIDUES, STANDARD
 from saccade.ops.masking import choose_tokens, row_keys
 from saccade.types import Metric, UserError, declares, fraction
 
+__all__ = ['best_possible']
+
 _PARTNER = np.array([STANDARD.index(PARTNERS[residue]) for residue in STANDARD])
 _FREQUENCIES = np.array([FREQUENCIES[residue] for residue in STANDARD]) / sum(FREQUENCIES.values())
 
@@ -33,7 +35,7 @@ _MEASURED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')  # 
 
 
 @declares(*(each.prefixed(name) for name in ('masked', 'best') for each in _MEASURED))
-def best_possible(train: Any, validation: Any, vocabulary: int, share: float) -> dict[str, float]:
+def best_possible(train: Any, validation: Any, vocabulary: int, /, share: float) -> dict[str, float]:
     """Return the accuracy and loss [nats] of the most frequent residues, and of the best prediction, as `best_*`.
 
     Both predict the residues that are hidden in evaluation.

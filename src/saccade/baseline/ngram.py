@@ -20,6 +20,8 @@ import numpy as np
 from saccade.data.text.stream import TextSplit
 from saccade.types import UserError
 
+__all__ = ['bigram_nats', 'trigram_nats']
+
 ORDER = 3
 # Numbers that a bucket may have: 32 powers of two of each statistic, and 0 for the unseen.
 _BUCKETS = 32 * 32 + 1
@@ -109,7 +111,7 @@ class NGram:
         return _mixtures([estimate for estimate, _ in levels], stays, self.vocabulary)[-1]
 
 
-def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> float:
+def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int, /) -> float:
     """Return the mean loss of a trigram model of the training split on the validation split.
 
     Returns:
@@ -121,7 +123,7 @@ def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> fl
     return _nats(train, validation, vocabulary, 3)
 
 
-def bigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> float:
+def bigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int, /) -> float:
     """Return the same of a bigram model."""
     return _nats(train, validation, vocabulary, 2)
 

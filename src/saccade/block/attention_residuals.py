@@ -23,11 +23,15 @@ from saccade.block.base import BlockBase
 from saccade.layers import Depth, hand_on
 from saccade.types import Hidden, LayerContext, Part, State
 
+__all__ = ['AttentionResiduals']
+
 _EPSILON = 1e-6  # of the root mean square
 
 
 class AttentionResiduals(BlockBase):
     """Attention residuals block.
+
+    Also called: AttnRes, attention residual.
 
     Attributes: those of every block; query_init of w.
     """

@@ -18,6 +18,8 @@ import jax
 from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Params, Positive, Real, UserError
 
+__all__ = ['DeepNorm']
+
 
 class DeepNorm(SequentialBlock):
     """DeepNorm block.

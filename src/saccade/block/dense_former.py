@@ -21,9 +21,14 @@ from saccade.block.pre_norm import PreNorm
 from saccade.layers import Depth, hand_on
 from saccade.types import Hidden, LayerContext, State
 
+__all__ = ['DenseFormer']
+
 
 class DenseFormer(PreNorm):
-    """DenseFormer block."""
+    """DenseFormer block.
+
+    Also called: depth-weighted average, DWA.
+    """
 
     identity: ClassVar[bool] = True
     hands_on: ClassVar[tuple[str, ...]] = ('outputs',)

@@ -22,7 +22,9 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.block.base import ResidualStreams, together
 from saccade.ops.project import each_head
-from saccade.types import Count, Hidden, LayerContext, Norm, Part, Real, State, require_positive
+from saccade.types import Count, Hidden, LayerContext, Norm, Part, Real, State
+
+__all__ = ['HyperConnections']
 
 
 class HyperConnections(ResidualStreams):
@@ -39,12 +41,7 @@ class HyperConnections(ResidualStreams):
 
     @property
     def count(self) -> int:
-        """R, the number of residual streams.
-
-        Raises:
-            UserError: `streams` is below 1.
-        """
-        require_positive('block.hyper_connections:HyperConnections', streams=self.streams)
+        """R, the number of residual streams."""
         return self.streams
 
     def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:

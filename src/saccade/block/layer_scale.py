@@ -17,6 +17,8 @@ from saccade.axes import parameter
 from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
+__all__ = ['LayerScale']
+
 
 class LayerScale(SequentialBlock):
     """LayerScale block.

@@ -17,6 +17,8 @@ import flax.linen as nn
 from saccade.block.base import BlockBase
 from saccade.types import FeedForward, Hidden, LayerContext, Part, Real, State
 
+__all__ = ['Macaron']
+
 
 class Macaron(BlockBase):
     """Macaron block: a half-step feed-forward layer before the mixer, and another after it."""

@@ -23,13 +23,17 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.block.base import together
 from saccade.block.hyper_connections import HyperConnections
-from saccade.types import Count, Hidden, Norm, Part, Real, UserError, require_positive
+from saccade.types import Count, Hidden, Norm, Part, Real, UserError
+
+__all__ = ['ManifoldHyperConnections']
 
 _OFF_DIAGONAL = -8.0  # logit of the mixing weights between different streams that training starts from
 
 
 class ManifoldHyperConnections(HyperConnections):
     """Manifold-constrained hyper-connections block.
+
+    Also called: mHC, manifold.
 
     Attributes: those of HyperConnections; iterations of Sinkhorn's normalisation.
     """
@@ -42,12 +46,11 @@ class ManifoldHyperConnections(HyperConnections):
         """Return the module that maps the streams to a branch's input, the streams to add to, and the weights b.
 
         Raises:
-            UserError: there are fewer than 2 streams, or no iterations.
+            UserError: there are fewer than 2 streams.
         """
         name = 'block.manifold_hyper_connections:ManifoldHyperConnections'
         if self.streams < 2:
             raise UserError(f'{name}: streams must be at least 2, not {self.streams}: one has nothing to mix')
-        require_positive(name, iterations=self.iterations)
         return _Connection(self.norm if self.dynamic else None, self.iterations, name=f'{branch}_connection')
 
 

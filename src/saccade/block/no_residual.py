@@ -14,6 +14,8 @@ from typing import ClassVar
 from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
+__all__ = ['NoResidual']
+
 
 class NoResidual(SequentialBlock):
     """Pre-norm block without residual connections."""

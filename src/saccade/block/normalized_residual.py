@@ -21,6 +21,8 @@ from saccade.norm.none import NoNorm
 from saccade.ops.similarity import normalised
 from saccade.types import Hidden, Norm, Part, Real
 
+__all__ = ['NormalizedResidual']
+
 
 class NormalizedResidual(SequentialBlock):
     """nGPT block.

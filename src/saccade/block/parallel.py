@@ -17,6 +17,8 @@ import flax.linen as nn
 from saccade.block.base import BlockBase
 from saccade.types import FeedForward, Hidden, LayerContext, Norm, Part, State, UserError
 
+__all__ = ['Parallel']
+
 
 class Parallel(BlockBase):
     """Parallel block.

@@ -13,6 +13,8 @@ from typing import ClassVar
 from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
+__all__ = ['PostNorm']
+
 
 class PostNorm(SequentialBlock):
     """Post-norm block: the norm follows the residual addition."""

@@ -15,6 +15,8 @@ from typing import ClassVar
 from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
+__all__ = ['PreNorm']
+
 
 class PreNorm(SequentialBlock):
     """Pre-norm block.

@@ -20,6 +20,8 @@ from jaxtyping import Array, Float
 from saccade.block.base import ResidualStreams, together
 from saccade.types import Hidden, LayerContext, State
 
+__all__ = ['ResDual']
+
 
 class ResDual(ResidualStreams):
     """ResiDual block with two residual streams: one post-norm, one the plain sum of the branches."""

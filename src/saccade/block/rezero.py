@@ -19,6 +19,8 @@ from saccade.block.base import SequentialBlock
 from saccade.norm.none import NoNorm
 from saccade.types import Hidden, Norm, Part, Real
 
+__all__ = ['ReZero']
+
 
 class ReZero(SequentialBlock):
     """ReZero block.

@@ -16,6 +16,8 @@ from typing import ClassVar
 from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Norm, Part, Real
 
+__all__ = ['Sandwich']
+
 
 class Sandwich(SequentialBlock):
     """Sandwich block.

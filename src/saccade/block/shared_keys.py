@@ -28,8 +28,9 @@ from saccade.types import (
     Part,
     State,
     UserError,
-    require_positive,
 )
+
+__all__ = ['SharedKeys']
 
 
 class SharedKeys(PreNorm, kw_only=True):
@@ -55,9 +56,8 @@ class SharedKeys(PreNorm, kw_only=True):
         """Run the M layers, which share one state and the keys and values of the first.
 
         Raises:
-            UserError: `sharing` is below 1, or the block has `cross`.
+            UserError: the block has `cross`.
         """
-        require_positive('block.shared_keys:SharedKeys', sharing=self.sharing)
         if self.cross is not None:
             raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')
         x, (after, shared) = super().mix(x, context, train, state)

@@ -11,7 +11,7 @@ import tarfile
 from pathlib import Path
 
 # Of a folder that is not under git: what a run needs, without what Python makes of it.
-_NEEDED = ('pyproject.toml', 'README.md', 'LICENSE', 'src', 'launch', 'experiments')
+_NEEDED = ('pyproject.toml', 'setup.py', 'README.md', 'LICENSE', 'src', 'launch', 'experiments')
 _MADE = '__pycache__'
 
 

@@ -41,6 +41,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['Beam']
+
 
 @struct.dataclass
 class Texts:

@@ -23,6 +23,8 @@ from saccade.data.rows.frame import MASK, Frame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import EncoderModel, LayerContext, Params, PRNGKey, UserError
 
+__all__ = ['Filled']
+
 
 @dataclass(frozen=True)
 class Filling:

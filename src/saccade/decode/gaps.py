@@ -15,6 +15,8 @@ from saccade.decode.greedy import Greedy
 from saccade.decode.translator import Translator
 from saccade.types import Params, PRNGKey, Seq2Seq, UserError
 
+__all__ = ['GapsFilled']
+
 GAP = '[MASK]'
 
 

@@ -15,6 +15,8 @@ from saccade.decode.rules import FREE, TokenRules
 from saccade.decode.sampling import Sampler
 from saccade.types import Batch, CountOrZero, Params, Seq2Seq, Written
 
+__all__ = ['Greedy']
+
 
 @dataclass(frozen=True)
 class Greedy:

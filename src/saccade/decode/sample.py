@@ -12,6 +12,8 @@ from saccade.decode.generation import Generation
 from saccade.decode.sampling import Sampler
 from saccade.types import Count, CountOrZero, LanguageModel, Model, NotNegative, Params, Part, PRNGKey, Share, UserError
 
+__all__ = ['Sample']
+
 USUAL_TOKENS = 200
 
 

@@ -23,6 +23,8 @@ from saccade.decode.batches import TRANSLATED
 from saccade.decode.greedy import Greedy
 from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
 
+__all__ = ['Translated']
+
 _LOG = logging.getLogger(__name__)
 _GREEDY = Part(Greedy)
 

@@ -18,6 +18,8 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.types import Embedding, Inputs, LayerContext, Part, Table
 
+__all__ = ['ClassToken']
+
 
 class ClassToken(nn.Module):
     """Class token before the places of another embedding.

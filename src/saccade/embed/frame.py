@@ -17,6 +17,8 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import LayerContext, Part, Table, UserError
 
+__all__ = ['FrameEmbedding']
+
 
 class FrameEmbedding(nn.Module):
     """Frame embedding. Attributes: kernel_init makes W [F E]; b [E] starts from 0."""

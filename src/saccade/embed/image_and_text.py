@@ -20,6 +20,8 @@ from saccade.axes import parameter
 from saccade.embed.token import TokenEmbedding
 from saccade.types import Embedding, LayerContext, Part, Table, TokenPosition
 
+__all__ = ['ImageAndText']
+
 
 class ImageAndText(nn.Module):
     """Image and text in one sequence.

@@ -16,6 +16,8 @@ from jaxtyping import Array, Float
 
 from saccade.types import CountOrZero, Embedding, LayerContext, Part, Table, Tokens
 
+__all__ = ['PaddingToken']
+
 
 class PaddingToken(nn.Module):
     """Padding token in the place of padding.

@@ -17,7 +17,9 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Count, LayerContext, Part, Table, UserError, require_positive
+from saccade.types import Count, LayerContext, Part, Table, UserError
+
+__all__ = ['PatchEmbedding']
 
 
 class PatchEmbedding(nn.Module):
@@ -39,7 +41,6 @@ class PatchEmbedding(nn.Module):
         self, inputs: Array, context: LayerContext, width: int, table: Table | None
     ) -> tuple[Float[Array, 'B P E'], LayerContext]:
         name = 'embed.patch:PatchEmbedding'
-        require_positive(name, patch=self.patch)
         if inputs.ndim != 4:
             raise UserError(f'{name}: images have axes [B rows columns channels], not the shape {inputs.shape}')
         _, rows, columns, channels = inputs.shape

@@ -16,6 +16,8 @@ from jaxtyping import Array, Float
 
 from saccade.types import LayerContext, Table, Tokens, UserError
 
+__all__ = ['TokenEmbedding']
+
 
 class TokenEmbedding(nn.Module):
     """Token embedding: a lookup in the model's table."""

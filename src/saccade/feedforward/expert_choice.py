@@ -22,6 +22,8 @@ from saccade.ops.project import project
 from saccade.ops.routing import Routes, routes_by_expert
 from saccade.types import Part
 
+__all__ = ['ExpertChoice']
+
 
 class ExpertChoice(nn.Module):
     """Expert-choice router.

@@ -15,11 +15,15 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Activation, Count, Hidden, Part, Positive, Real, Share, UserError, require_share
+from saccade.types import Activation, Count, Hidden, Part, Positive, Real, Share, UserError
+
+__all__ = ['Gated']
 
 
 class Gated(nn.Module):
     """Gated feed-forward layer (GLU, SwiGLU, GEGLU ...).
+
+    Also called: GLU, SwiGLU, GEGLU, ReGLU.
 
     Attributes: activation of the gate; ratio F/D, or F itself (width); bias of each map; dropout of the output;
     kernel_init of Wg and W1; output_init of W2.
@@ -35,7 +39,6 @@ class Gated(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
-        require_share('feedforward.gated:Gated', dropout=self.dropout)
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
         if not F:
             raise UserError(f'feedforward.gated:Gated: a ratio of {self.ratio} leaves nothing of a width of {D}')

@@ -23,6 +23,8 @@ from saccade.ops.routing import load
 from saccade.ops.statistic import move
 from saccade.types import NotNegative, Positive
 
+__all__ = ['LossFree']
+
 
 class LossFree(TokenChoice):
     """Token-choice router with loss-free load balancing.

@@ -34,13 +34,15 @@ from saccade.types import (
     Share,
     Total,
     UserError,
-    require_positive,
-    require_share,
 )
+
+__all__ = ['Mixture']
 
 
 class Mixture(nn.Module):
     """Mixture of experts.
+
+    Also called: MoE, mixture of experts, switch.
 
     Attributes: experts E; active A; expert, of which E are made; router of tokens to experts; shared expert, if any;
     block, most rows of an expert run at once where loads are unbounded; dropout of the output.
@@ -70,7 +72,10 @@ class Mixture(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
-        self._check()
+        if self.active > self.experts:
+            raise UserError(
+                f'feedforward.mixture:Mixture: {self.active} active experts are more than the {self.experts} there are'
+            )
         tokens = rearrange(x, 'B T D -> (B T) D')
         there = jnp.ones(tokens.shape[0], bool) if real is None else real.ravel()
         routes = self.router(name='router')(tokens, self.experts, self.active, train, there)
@@ -94,10 +99,3 @@ class Mixture(nn.Module):
         lost = {'dropped': (tokens - (served > 0).sum(), tokens), 'overflow': (wanted - served.sum(), wanted)}
         for name, counts in lost.items():
             self.sow('metrics', name, Total(*(count.astype(jnp.float32) for count in counts)))
-
-    def _check(self) -> None:
-        name = 'feedforward.mixture:Mixture'
-        require_positive(name, experts=self.experts, active=self.active, block=self.block)
-        require_share(name, dropout=self.dropout)
-        if self.active > self.experts:
-            raise UserError(f'{name}: {self.active} active experts are more than the {self.experts} there are')

@@ -15,7 +15,9 @@ import flax.linen as nn
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserError, require_share
+from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserError
+
+__all__ = ['MLP']
 
 
 class MLP(nn.Module):
@@ -34,7 +36,6 @@ class MLP(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
-        require_share('feedforward.mlp:MLP', dropout=self.dropout)
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
         if not F:
             raise UserError(f'feedforward.mlp:MLP: a ratio of {self.ratio} leaves nothing of a width of {D}')

@@ -16,6 +16,8 @@ from saccade.feedforward.gated import Gated
 from saccade.gain import Gain
 from saccade.types import Hidden, Part
 
+__all__ = ['RescaledGated']
+
 
 class RescaledGated(Gated):
     """nGPT's gated feed-forward layer. Attributes: those of Gated; gain, the factors of the hidden features."""

@@ -23,7 +23,9 @@ from saccade.axes import parameter
 from saccade.ops.padding import of_tokens
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
-from saccade.types import Metric, NotNegative, Part, Positive, UserError
+from saccade.types import Metric, NotNegative, Part, Positive
+
+__all__ = ['TokenChoice']
 
 
 class TokenChoice(nn.Module):
@@ -67,8 +69,6 @@ class TokenChoice(nn.Module):
         gate = jnp.take_along_axis(scores, expert, axis=-1)
         if self.renormalised:
             gate = gate / gate.sum(axis=-1, keepdims=True)
-        if self.capacity is not None and self.capacity <= 0:
-            raise UserError(f'feedforward.token_choice:TokenChoice: capacity must be above 0, not {self.capacity}')
         bounded = train and self.capacity is not None
         return routes_by_token(expert, self.scale * gate, real, self.capacity * active / experts if bounded else None)
 

@@ -19,6 +19,8 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import FeedForward, Hidden, Part, Real
 
+__all__ = ['TokenGated']
+
 
 class TokenGated(nn.Module):
     """Feed-forward layer with a gate of each token. Attributes: expert that is gated; gate_init of w."""

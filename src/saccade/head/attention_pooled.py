@@ -19,6 +19,8 @@ from saccade.axes import parameter
 from saccade.head.base import Classes
 from saccade.types import CrossMixer, FeedForward, Hidden, LayerContext, Norm, Part, Reading, Source
 
+__all__ = ['AttentionPooled']
+
 
 class AttentionPooled(Classes, kw_only=True):
     """Attention pooling head.

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Count, Part, Share, require_positive, require_share
+from saccade.types import Count, Part, Share
 
 
 def hidden(module: nn.Module, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B E']:
@@ -39,11 +39,8 @@ class Classes(nn.Module):
         return self._output(x, train)
 
     def _output(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:
-        name = Part(type(self)).name
-        require_share(name, dropout=self.dropout)
         if self.classes is None:
             return x
-        require_positive(name, classes=self.classes)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         y = project(x, parameter(self, 'output', 'D -> C', self.kernel_init(), (x.shape[-1], self.classes)))
         return y + parameter(self, 'output_bias', 'C', nn.initializers.zeros, (self.classes,)) if self.bias else y

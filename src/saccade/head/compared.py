@@ -17,6 +17,8 @@ from jaxtyping import Array, Float
 from saccade.head.base import Classes
 from saccade.types import Hidden, Part, Reading
 
+__all__ = ['Compared']
+
 
 class Compared(Classes, kw_only=True):
     """Siamese classification head.

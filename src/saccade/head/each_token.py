@@ -14,6 +14,8 @@ from jaxtyping import Array, Float
 from saccade.head.base import Classes
 from saccade.types import Hidden, Reading
 
+__all__ = ['EachToken']
+
 
 class EachToken(Classes):
     """Token classification head: C scores for each token."""

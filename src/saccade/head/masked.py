@@ -17,6 +17,8 @@ from saccade.head.base import hidden
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Hidden, Norm, Part, Reading, UserError
 
+__all__ = ['Masked']
+
 
 class Masked(nn.Module):
     """Masked language modelling head.

@@ -15,6 +15,8 @@ from jaxtyping import Array, Float
 from saccade.head.base import Classes
 from saccade.types import Hidden, Part, Reading
 
+__all__ = ['Pooled']
+
 
 class Pooled(Classes, kw_only=True):
     """Sequence classification head.

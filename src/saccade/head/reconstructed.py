@@ -18,7 +18,9 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.head.base import Classes
 from saccade.ops.project import project
-from saccade.types import Count, Hidden, Norm, Part, Reading, TokenPosition, require_positive
+from saccade.types import Count, Hidden, Norm, Part, Reading, TokenPosition
+
+__all__ = ['Reconstructed']
 
 
 class Reconstructed(Classes, kw_only=True):
@@ -46,7 +48,6 @@ class Reconstructed(Classes, kw_only=True):
 
     @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B T C']:
-        require_positive(Part(type(self)).name, layers=self.layers)
         context, D = reading.context, x.shape[-1]
         h = jnp.broadcast_to(self.pool(x, context.real)[:, None], x.shape)
         h = self.position(name='position')(h, context.positions)

@@ -17,11 +17,13 @@ from jaxtyping import Int
 from saccade.metric.bootstrap import Measured, Number, Sums, of_sums, ratio
 from saccade.types import UserError, declares, fraction
 
+__all__ = ['require_bio', 'tagged']
+
 Tags = Sequence[str]
 
 
 @declares(fraction('f1'), fraction('precision'), fraction('recall'), fraction('token_accuracy'))
-def tagged(gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, Measured]:
+def tagged(gold: Sequence[Tags], predicted: Sequence[Tags], /) -> dict[str, Measured]:
     """Return `f1`, `precision` and `recall` of entities, and `token_accuracy`, for sentences of tags.
 
     Sentences are what is drawn for the intervals: the entities of one are not independent.
@@ -46,7 +48,7 @@ def entities(tags: Tags) -> list[tuple[str, int, int]]:
     return found
 
 
-def require_bio(tags: Tags, place: str) -> None:
+def require_bio(tags: Tags, place: str, /) -> None:
     """Refuse the tags of a sentence that are no BIO.
 
     Args:

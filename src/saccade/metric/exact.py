@@ -11,6 +11,8 @@ import numpy as np
 from saccade.metric.bootstrap import Measured, of_mean
 from saccade.types import Metric, fraction
 
+__all__ = ['ExactMatch']
+
 
 @dataclass(frozen=True)
 class ExactMatch:

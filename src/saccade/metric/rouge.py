@@ -26,6 +26,8 @@ import numpy as np
 from saccade.metric.bootstrap import Measured, of_mean
 from saccade.types import Metric, fraction
 
+__all__ = ['ROUGE']
+
 _KANA_OR_HAN = re.compile(r'([\u3040-\u30ff\uff66-\uff9f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])')
 _JOINERS = '\u200c\u200d'  # within words of Persian and of Indic scripts
 

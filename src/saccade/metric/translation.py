@@ -21,6 +21,8 @@ from sacrebleu import metrics as sacrebleu
 from saccade.metric.bootstrap import Sums, of_sums
 from saccade.types import Metric, UserError
 
+__all__ = ['BLEU', 'ChrF']
+
 TOKENIZERS = tuple(sorted(sacrebleu.BLEU.TOKENIZERS))
 
 

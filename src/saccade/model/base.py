@@ -30,8 +30,6 @@ from saccade.types import (
     Table,
     TokenPosition,
     UserError,
-    require_positive,
-    require_share,
 )
 
 
@@ -86,12 +84,8 @@ class Tower(nn.Module):
 
     def _refuse(self) -> None:
         """Refuse sizes that cannot be."""
-        name = Part(type(self)).name
-        sizes = {'vocabulary': self.vocabulary, 'width': self.width, 'layers': self.layers, 'passes': self.passes}
-        require_positive(name, **{field: size for field, size in sizes.items() if size is not None})
-        require_share(name, dropout=self.dropout)
         if not self.block:
-            raise UserError(f'{name}: block is empty; it needs a block, or a pattern of blocks')
+            raise UserError(f'{Part(type(self)).name}: block is empty; it needs a block, or a pattern of blocks')
 
     def _table(self, width: int) -> Table | None:
         """The vectors of the vocabulary, if there is one."""

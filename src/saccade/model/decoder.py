@@ -21,6 +21,8 @@ from saccade.ops.causality import require_causal
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Table, Tokens
 
+__all__ = ['Decoder']
+
 
 @struct.dataclass
 class DecoderState:

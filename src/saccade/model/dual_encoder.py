@@ -21,6 +21,8 @@ from saccade.model.encoder import Encoder
 from saccade.ops.similarity import normalised
 from saccade.types import Compared, LayerContext, Part, Positive, Tokens, UserError
 
+__all__ = ['DualEncoder']
+
 _NAME = 'model.dual_encoder:DualEncoder'
 _HEAD = 'pooled'
 

@@ -21,6 +21,8 @@ from saccade.ops.project import project
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, CountOrZero, Head, Hidden, Inputs, LayerContext, Norm, Part, Reading
 
+__all__ = ['Encoder']
+
 
 class Encoder(Tower, kw_only=True):
     """Encoder-only Transformer.

@@ -21,6 +21,8 @@ from saccade.model.encoder import Encoder
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import LayerContext, Logits, Part, Source, Table, Tokens, UserError
 
+__all__ = ['EncoderDecoder']
+
 _NAME = 'model.encoder_decoder:EncoderDecoder'
 
 

@@ -22,6 +22,8 @@ from saccade.ops.padding import padding_last
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, LayerContext, Logits, Part, Tokens, UserError
 
+__all__ = ['PrefixDecoder']
+
 _NAME = 'model.prefix_decoder:PrefixDecoder'
 
 

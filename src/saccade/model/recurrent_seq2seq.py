@@ -28,9 +28,9 @@ from saccade.types import (
     Share,
     Tokens,
     UserError,
-    require_positive,
-    require_share,
 )
+
+__all__ = ['RecurrentSeq2Seq']
 
 Sources = Int[Array, 'B S']
 
@@ -78,14 +78,7 @@ class RecurrentSeq2Seq(nn.Module):
     head_init: Part = Part(nn.initializers.lecun_normal)
 
     def setup(self) -> None:
-        """Make the embeddings, the encoder, the bridge, the decoder and the output projection.
-
-        Raises:
-            UserError: a size is below 1, or the dropout is no share.
-        """
-        name = Part(type(self)).name
-        require_positive(name, vocabulary=self.vocabulary, width=self.width)
-        require_share(name, dropout=self.dropout)
+        """Make the embeddings, the encoder, the bridge, the decoder and the output projection."""
         self.table = parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, self.width))
         self.source_table = self.table if self.source_vocabulary is None else self._source_table()
         self.reading, self.beginning = self.encoder(name='encoder'), self.bridge(name='bridge')

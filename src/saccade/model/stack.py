@@ -23,6 +23,8 @@ from saccade.block.base import ResidualStreams
 from saccade.layers import HANDED, handed_on, hands_on, in_order, is_group
 from saccade.types import Block, Hidden, Layer, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
+__all__ = ['Scanned', 'Unrolled']
+
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 HIDDEN = 'hidden'
 REPORTED = ('losses', 'metrics', 'weights', HIDDEN)

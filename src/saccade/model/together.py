@@ -18,6 +18,8 @@ import jax
 from saccade.axes import AXES
 from saccade.types import EncoderModel, Params, Part, PRNGKey, UserError
 
+__all__ = ['Distilled', 'Electra']
+
 _SHARED = ('embedding', 'position', 'types')
 
 

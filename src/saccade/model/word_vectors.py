@@ -17,7 +17,9 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.types import Count, Part, Tokens, require_positive
+from saccade.types import Count, Part, Tokens
+
+__all__ = ['WordVectors']
 
 
 @struct.dataclass
@@ -58,7 +60,6 @@ class WordVectors(nn.Module):
 
     @nn.compact
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors:
-        require_positive(Part(type(self)).name, vocabulary=self.vocabulary, width=self.width)
         shape = self.vocabulary, self.width
         centres = parameter(self, 'embedding', 'V D', self.embedding_init(), shape)
         contexts = parameter(self, 'context_embedding', 'V D', nn.initializers.zeros, shape)

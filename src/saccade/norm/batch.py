@@ -21,7 +21,9 @@ import jax.numpy as jnp
 from saccade.axes import parameter
 from saccade.norm.base import affine
 from saccade.ops.statistic import centre, follow, rescale
-from saccade.types import Hidden, NotNegative, Real, Share, require_share
+from saccade.types import Hidden, NotNegative, Real, Share
+
+__all__ = ['BatchNorm']
 
 
 class BatchNorm(nn.Module):
@@ -38,7 +40,6 @@ class BatchNorm(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
-        require_share('norm.batch:BatchNorm', momentum=self.momentum)
         wide = x.astype(jnp.float32)
         mean = parameter(self, 'running_mean', 'D', nn.initializers.zeros, x.shape[-1:]).astype(jnp.float32)
         variance = parameter(self, 'running_variance', 'D', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from saccade.axes import parameter
 from saccade.types import Hidden, Positive, Real
 
+__all__ = ['DynamicTanh']
+
 
 class DynamicTanh(nn.Module):
     """Dynamic tanh (DyT).

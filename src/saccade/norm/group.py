@@ -17,7 +17,9 @@ import jax.numpy as jnp
 from einops import rearrange
 
 from saccade.norm.base import affine
-from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_positive
+from saccade.types import Count, Hidden, NotNegative, Real, UserError
+
+__all__ = ['GroupNorm']
 
 
 class GroupNorm(nn.Module):
@@ -34,7 +36,6 @@ class GroupNorm(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
-        require_positive('norm.group:GroupNorm', groups=self.groups)
         if x.shape[-1] % self.groups or x.shape[-1] == self.groups:
             raise UserError(
                 f'width {x.shape[-1]} cannot be cut into {self.groups} groups: '

@@ -17,7 +17,9 @@ import jax.numpy as jnp
 from einops import rearrange
 
 from saccade.axes import parameter
-from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_positive
+from saccade.types import Count, Hidden, NotNegative, Real, UserError
+
+__all__ = ['GroupRMSNorm']
 
 
 class GroupRMSNorm(nn.Module):
@@ -33,7 +35,6 @@ class GroupRMSNorm(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
-        require_positive('norm.group_rms:GroupRMSNorm', groups=self.groups)
         if x.shape[-1] % self.groups:
             raise UserError(
                 f'norm.group_rms:GroupRMSNorm: width {x.shape[-1]} cannot be cut into {self.groups} groups; '

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from saccade.norm.base import affine
 from saccade.types import Hidden, NotNegative, Real
 
+__all__ = ['LayerNorm']
+
 
 class LayerNorm(nn.Module):
     """Layer normalisation.

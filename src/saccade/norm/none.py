@@ -12,6 +12,8 @@ import flax.linen as nn
 
 from saccade.types import Hidden, Real
 
+__all__ = ['NoNorm']
+
 
 class NoNorm(nn.Module):
     """No normalisation: returns its input."""

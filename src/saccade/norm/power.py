@@ -19,7 +19,9 @@ import jax.numpy as jnp
 from saccade.axes import parameter
 from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
-from saccade.types import Hidden, NotNegative, Real, Share, require_share
+from saccade.types import Hidden, NotNegative, Real, Share
+
+__all__ = ['PowerNorm']
 
 
 class PowerNorm(nn.Module):
@@ -36,7 +38,6 @@ class PowerNorm(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
-        require_share('norm.power:PowerNorm', momentum=self.momentum)
         wide = x.astype(jnp.float32)
         square = parameter(self, 'running_square', 'D', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
         self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum, real))

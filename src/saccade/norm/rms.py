@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from saccade.axes import parameter
 from saccade.types import Hidden, NotNegative, Real
 
+__all__ = ['RMSNorm']
+
 
 class RMSNorm(nn.Module):
     """Root-mean-square normalisation.

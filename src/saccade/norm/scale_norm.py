@@ -16,6 +16,8 @@ import jax.numpy as jnp
 from saccade.axes import parameter
 from saccade.types import Hidden, NotNegative, Real
 
+__all__ = ['ScaleNorm']
+
 
 class ScaleNorm(nn.Module):
     """Scale normalisation.

@@ -12,9 +12,11 @@ import jax.numpy as jnp
 from jax.scipy.special import erf
 from jaxtyping import Array, Float
 
+__all__ = ['gelu', 'quick_gelu', 'squared_relu']
+
 
 @jax.custom_vjp
-def gelu(x: Float[Array, '*shape']) -> Float[Array, '*shape']:
+def gelu(x: Float[Array, '*shape'], /) -> Float[Array, '*shape']:
     """x Phi(x), with Phi the normal distribution function: Hendrycks and Gimpel 2016, section 2, exact.
 
     https://arxiv.org/abs/1606.08415
@@ -43,11 +45,11 @@ def _at_least_float32(x: Array) -> Array:
 gelu.defvjp(lambda x: (gelu(x), x), _gelu_backward)
 
 
-def squared_relu(x: Float[Array, '*shape']) -> Float[Array, '*shape']:
+def squared_relu(x: Float[Array, '*shape'], /) -> Float[Array, '*shape']:
     """max(x, 0)^2: So et al. 2021, "Primer", section 4.2, https://arxiv.org/abs/2109.08668"""
     return jnp.square(jax.nn.relu(x))
 
 
-def quick_gelu(x: Float[Array, '*shape']) -> Float[Array, '*shape']:
+def quick_gelu(x: Float[Array, '*shape'], /) -> Float[Array, '*shape']:
     """x sigmoid(1.702 x): Hendrycks and Gimpel 2016, section 2, https://arxiv.org/abs/1606.08415; CLIP has it."""
     return x * jax.nn.sigmoid(1.702 * x)

@@ -12,7 +12,7 @@ by a key of its own, so that its place in a batch does not matter.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,9 @@ from flax import struct
 from jaxtyping import Array, Bool, Int, Key
 
 from saccade.ops.masking import RowKeys
-from saccade.types import UserError
+from saccade.types import Positive, Range, UserError
+
+__all__ = ['Sequential', 'Spans']
 
 _NAME = 'ops.denoising'
 
@@ -50,13 +52,9 @@ class Denoiser:
     """
 
     mode: str | None = None
-    weight: float = 1.0
+    weight: Positive = 1.0
 
     marked: ClassVar[bool]  # whether sentinels stand for what was dropped
-
-    def __post_init__(self) -> None:
-        if not self.weight > 0:
-            raise UserError(f'{_NAME}: weight must be above 0, not {self.weight}')
 
     def counts(self, length: int) -> Counts:
         """Return the bounds for rows of up to `length` tokens; of a row of less than two, nothing is dropped.
@@ -76,15 +74,12 @@ class Spans(Denoiser):
         mean: tokens of a span, on average.
     """
 
-    rate: float
+    rate: Annotated[float, Range(above=0, below=1)]
     mean: float
 
     marked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.rate < 1:
-            raise UserError(f'{_NAME}:Spans: rate must be above 0 and below 1, not {self.rate}')
         least = max(1.0, self.rate / (1 - self.rate))
         if self.mean < least:
             raise UserError(
@@ -125,7 +120,6 @@ class Sequential(Denoiser):
     marked: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not 0 <= self.least <= self.most <= 1:
             raise UserError(
                 f'{_NAME}:Sequential: least {self.least} and most {self.most} must be shares of 1, in this order'

@@ -10,6 +10,8 @@ from jaxtyping import Array
 
 from saccade.types import PRNGKey, UserError
 
+__all__ = ['one_hot']
+
 
 def one_hot() -> Initializer:
     """One-hot initialiser: one feature a token, 1 where it is that token and else 0.

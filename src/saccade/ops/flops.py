@@ -115,23 +115,9 @@ def jaxpr_model_flops(jaxpr: ClosedJaxpr) -> int:
     return _tally(jaxpr, _products, _executed, leave_out=is_recomputed)
 
 
-def count_primitive(function: Callable[..., Any], name: str, *args: Any) -> int:
-    """Count how often `function(*args)` executes a primitive, as in 'dot_general', loops multiplied out.
-
-    Raises:
-        ValueError: the primitive stands in a loop of unknown trip count.
-    """
-    return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _executed)
-
-
 def sequential_steps(function: Callable[..., Any], *args: Any) -> int:
     """Count how often the bodies of the scans in `function(*args)` run, one after another; 0 where there is no scan."""
     return _tally(jax.make_jaxpr(function)(*args), _runs_of_a_scan, _executed)
-
-
-def count_primitive_static(function: Callable[..., Any], name: str, *args: Any) -> int:
-    """Count how often a primitive is written in the program, every body and every branch once."""
-    return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _written)
 
 
 def _tally(
@@ -195,10 +181,6 @@ _TIMES: dict[str, Combine] = {
 
 def _runs_of_a_scan(equation: JaxprEqn) -> int:
     return equation.params['length'] if equation.primitive.name == 'scan' else 0
-
-
-def _is_named(name: str) -> Cost:
-    return lambda equation: int(equation.primitive.name == name)
 
 
 def _products(equation: JaxprEqn) -> int:

@@ -32,6 +32,22 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = [
+    'Causal',
+    'CausalAfterPrefix',
+    'Chunked',
+    'ChunkedWithMemory',
+    'Full',
+    'Global',
+    'Prefix',
+    'RandomBlocks',
+    'Strided',
+    'Summary',
+    'Window',
+    'all_of',
+    'any_of',
+]
+
 
 class MaskBase:
     """Base of masks: they combine by `&` and `|`, and say which blocks may be skipped."""
@@ -188,6 +204,8 @@ class Causal(MaskBase):
 class Window(MaskBase):
     """Query i attends to keys i - left <= j <= i + right (Beltagy et al. 2020, section 3.1).
 
+    Also called: sliding window, local, local attention, SWA.
+
     Attributes:
         left, right: tokens on either side. The query's own position does not count.
     """
@@ -301,6 +319,8 @@ class ChunkedWithMemory(Anchored):
 
     length: Count = struct.field(pytree_node=False)
     memory: CountOrZero = struct.field(pytree_node=False)
+
+    example: ClassVar[dict[str, Any]] = {'memory': 2}
 
     def __post_init__(self) -> None:
         require_positive('ops.mask:ChunkedWithMemory', length=self.length)

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int, Key
 
+__all__ = ['choose_tokens', 'choose_words']
+
 RowKeys = Key[Array, 'B']
 
 
@@ -43,7 +45,7 @@ def budget(share: float, length: int) -> int:
     return max(1, round(share * length))
 
 
-def choose_tokens(keys: RowKeys, words: Int[Array, 'B T'], share: float) -> Chosen:
+def choose_tokens(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> Chosen:
     """Choose a share of the tokens of words, at least one a row that has any; `words` is 0 for what is never chosen."""
 
     def one(key: Array, words: Int[Array, 'T']) -> Chosen:
@@ -52,7 +54,7 @@ def choose_tokens(keys: RowKeys, words: Int[Array, 'B T'], share: float) -> Chos
     return jax.vmap(one)(keys, words)
 
 
-def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float) -> Chosen:
+def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> Chosen:
     """Choose whole words, in a random order, for as long as they fit into the share of the tokens.
 
     The first one is always chosen, as far as M reaches. Whole-word masking: the BERT repository, 31 May 2019,

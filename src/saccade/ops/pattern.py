@@ -5,6 +5,8 @@
 from saccade.ops.mask import Causal, Chunked, Global, MaskBase, Prefix, RandomBlocks, Strided, Summary, Window
 from saccade.types import require_positive
 
+__all__ = ['big_bird', 'dilated_window', 'longformer', 'prefix_lm', 'sparse_fixed', 'sparse_strided']
+
 
 def dilated_window(left: int, right: int, dilation: int) -> MaskBase:
     """A window with gaps: every `dilation`-th key, `left` of them before the query and `right` behind it.

@@ -5,15 +5,17 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+__all__ = ['first', 'last', 'maximum', 'mean']
+
 There = Bool[Array, 'B T'] | None
 
 
-def first(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+def first(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:
     """Return the first token of the row, [CLS]."""
     return x[:, 0]
 
 
-def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+def mean(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:
     """Return the mean of the tokens, without padding; 0 for a row of padding alone."""
     if there is None:
         return x.mean(axis=-2)
@@ -21,7 +23,7 @@ def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
     return kept.sum(axis=-2) / jnp.maximum(there.sum(axis=-1, keepdims=True), 1).astype(x.dtype)
 
 
-def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+def maximum(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:
     """Return the maximum of each feature over the tokens, without padding; 0 for a row of padding alone."""
     if there is None:
         return x.max(axis=-2)
@@ -29,7 +31,7 @@ def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D'
     return jnp.where(there.any(axis=-1, keepdims=True), largest, 0.0)
 
 
-def last(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+def last(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:
     """Return the last token of the row that is no padding; the first place of a row of padding alone."""
     if there is None:
         return x[:, -1]

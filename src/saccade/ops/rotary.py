@@ -15,6 +15,8 @@ from jaxtyping import Array, Float, Int
 
 from saccade.types import Queries, UserError
 
+__all__ = ['halves', 'highest', 'linear', 'llama3', 'longrope', 'neighbours', 'ntk', 'yarn']
+
 Frequencies = Float[np.ndarray, 'half']
 
 
@@ -39,7 +41,7 @@ def frequencies(width: int, base: float) -> Frequencies:
     return base ** (-np.arange(0, width, 2) / width)
 
 
-def linear(frequencies: Frequencies, factor: float) -> Frequencies:
+def linear(frequencies: Frequencies, /, factor: float) -> Frequencies:
     """Stretch every wavelength by the factor (Chen et al. 2023, equation 4, https://arxiv.org/abs/2306.15595).
 
     Raises:
@@ -50,7 +52,7 @@ def linear(frequencies: Frequencies, factor: float) -> Frequencies:
     return frequencies / factor
 
 
-def llama3(frequencies: Frequencies, factor: float, low: float, high: float, context_length: int) -> Frequencies:
+def llama3(frequencies: Frequencies, /, factor: float, low: float, high: float, context_length: int) -> Frequencies:
     """Stretch by the factor what turns less than `low` times in the context; leave what turns more than `high`.
 
     Between the two the frequency is interpolated. It is that of Llama 3.1, as its authors released it (Grattafiori
@@ -72,7 +74,7 @@ def llama3(frequencies: Frequencies, factor: float, low: float, high: float, con
     return frequencies * (kept + (1 - kept) / factor)
 
 
-def ntk(frequencies: Frequencies, factor: float) -> Frequencies:
+def ntk(frequencies: Frequencies, /, factor: float) -> Frequencies:
     """Raise the base by factor^(width / (width - 2)): the longest wave is stretched by the factor, the shortest not.
 
     "NTK-aware" interpolation (Peng et al. 2023, section 3.1, https://arxiv.org/abs/2309.00071). What is known as
@@ -88,6 +90,7 @@ def ntk(frequencies: Frequencies, factor: float) -> Frequencies:
 
 def yarn(
     frequencies: Frequencies,
+    /,
     factor: float,
     context_length: int,
     fast: float = 32.0,
@@ -121,7 +124,7 @@ def yarn(
     return Waves(frequencies * (1 - stretched + stretched / factor), gain)
 
 
-def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: float, context_length: int) -> Waves:
+def longrope(frequencies: Frequencies, /, stretches: tuple[float, ...], factor: float, context_length: int) -> Waves:
     """Stretch each wavelength by a factor of its own, found by search, and sharpen the scores a little.
 
     LongRoPE (Ding et al. 2024, section 3, https://arxiv.org/abs/2402.13753), with the gain of Phi-3's released code,
@@ -147,7 +150,7 @@ def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: flo
     )
 
 
-def highest(frequencies: Frequencies, share: float) -> Frequencies:
+def highest(frequencies: Frequencies, /, share: float) -> Frequencies:
     """Keep a share of the frequencies, the highest ones; the other features do not turn, and carry no position.
 
     p-RoPE (Barbero et al. 2024, https://arxiv.org/abs/2410.06205), p = share, rounded down to whole pairs.
@@ -186,13 +189,13 @@ def angles(positions: Int[Array, 'B T'], width: int, base: float) -> Float[Array
     return turn(positions, frequencies(width, base))
 
 
-def halves(x: Float[Array, '*any H']) -> Pair:
+def halves(x: Float[Array, '*any H'], /) -> Pair:
     """Pair feature c with c + H/2, as GPT-NeoX and Llama do."""
     first, second = jnp.split(x, 2, axis=-1)
     return first, second
 
 
-def neighbours(x: Float[Array, '*any H']) -> Pair:
+def neighbours(x: Float[Array, '*any H'], /) -> Pair:
     """Pair feature 2c with 2c + 1, as the paper and GPT-J do."""
     return x[..., 0::2], x[..., 1::2]
 

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float
 
 from saccade.types import UserError
 
+__all__ = ['unit_normal']
+
 _LEAST = 1e-12  # of a squared norm: a vector of zeros stays what it is, and has a finite gradient
 
 

@@ -9,7 +9,7 @@ keys to the right of a block gets what it needs through `carry`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,8 @@ from jaxtyping import Array, Float, Int, PyTree
 from saccade.ops import rotary
 from saccade.ops.scoring import grouped_products
 from saccade.types import Capabilities, Keys, Pairs, Part, Positive, Queries, Scores, ScoreTerm, UserError
+
+__all__ = ['LinearBias', 'Softcap']
 
 
 class TermBase:
@@ -71,6 +73,8 @@ class Softcap(TermBase):
 
     cap: Positive = struct.field(pytree_node=False)
 
+    example: ClassVar[dict[str, Any]] = {'cap': 5.0}
+
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         """Return cap tanh(scores / cap)."""
         return self.cap * jnp.tanh(scores / self.cap)
@@ -109,6 +113,7 @@ class LinearBias(TermBase):
 
     by_distance: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
+    example: ClassVar[dict[str, Any]] = {'slopes': [0.5, 0.25, 0.125, 0.0625]}
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         """Subtract each head's slope times |distance| from the scores.

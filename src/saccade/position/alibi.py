@@ -15,6 +15,8 @@ from saccade.ops.term import LinearBias
 from saccade.position.base import OnScores
 from saccade.types import ScoreTerm
 
+__all__ = ['ALiBi']
+
 
 class ALiBi(OnScores):
     """Attention with linear biases: a fixed slope for each head, times the distance in tokens."""

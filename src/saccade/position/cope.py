@@ -18,7 +18,9 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops.term import CountedKeys
 from saccade.position.base import OnScores
-from saccade.types import Count, Part, ScoreTerm, require_positive
+from saccade.types import Count, Part, ScoreTerm
+
+__all__ = ['CoPE']
 
 
 class CoPE(OnScores):
@@ -35,10 +37,5 @@ class CoPE(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        """Return the term that adds q . e[count] to the scores.
-
-        Raises:
-            UserError: `counts` or `head_width` is below 1.
-        """
-        require_positive('position.cope:CoPE', counts=self.counts, head_width=self.head_width)
+        """Return the term that adds q . e[count] to the scores."""
         return (CountedKeys(parameter(self, 'table', 'X H', self.table_init(), (self.counts, self.head_width))),)

@@ -11,14 +11,16 @@ table at i / stretch, between two rows, as vision transformers do for larger ima
 part of the table. Cost: length D parameters.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.types import Capabilities, Count, Hidden, Part, Positive, UserError
+from saccade.types import Capabilities, Count, Hidden, Part, Range, UserError
+
+__all__ = ['Learned']
 
 
 class Learned(nn.Module):
@@ -28,7 +30,7 @@ class Learned(nn.Module):
     """
 
     length: Count
-    stretch: Positive = 1.0
+    stretch: Annotated[float, Range(least=1)] = 1.0
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
@@ -47,10 +49,6 @@ class Learned(nn.Module):
 
     def _longest(self) -> int:
         """How many positions the rows serve; the last of them reads at most the last row."""
-        if self.length < 1 or self.stretch < 1:
-            raise UserError(
-                f'position.learned:Learned: length {self.length} and stretch {self.stretch} must be at least 1'
-            )
         return int((self.length - 1) * self.stretch) + 1
 
     def _read(self, table: Float[Array, 'length D'], positions: Int[Array, 'B T']) -> Float[Array, 'B T D']:

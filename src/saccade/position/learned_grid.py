@@ -18,7 +18,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.types import Capabilities, Count, CountOrZero, Hidden, Part, UserError, require_positive
+from saccade.types import Capabilities, Count, CountOrZero, Hidden, Part, UserError
+
+__all__ = ['LearnedGrid']
 
 _SHARPNESS = -0.75
 
@@ -45,7 +47,6 @@ class LearnedGrid(nn.Module):
     @nn.compact
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
         name, (rows, columns) = 'position.learned_grid:LearnedGrid', self.onto or (self.rows, self.columns)
-        require_positive(name, rows=self.rows, columns=self.columns, **{'onto[0]': rows, 'onto[1]': columns})
         if x.shape[1] > self.before + rows * columns:
             raise UserError(
                 f'{name}: {x.shape[1]} places are more than the {self.before} before the grid and its {rows} by '

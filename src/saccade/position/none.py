@@ -12,6 +12,8 @@ from jaxtyping import Array, Int
 
 from saccade.types import Hidden, Keys, Queries, ScoreTerm
 
+__all__ = ['NoPosition']
+
 
 class NoPosition(nn.Module):
     """No positions: tokens, queries, keys and scores stay as they are."""

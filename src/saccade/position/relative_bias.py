@@ -22,6 +22,8 @@ from saccade.ops.term import DistanceTable
 from saccade.position.base import OnScores
 from saccade.types import Count, Part, ScoreTerm, UserError
 
+__all__ = ['RelativeBias']
+
 
 class RelativeBias(OnScores):
     """Relative position bias of T5.

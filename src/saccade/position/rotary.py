@@ -22,9 +22,13 @@ from saccade.ops import rotary
 from saccade.position.base import OnHeads
 from saccade.types import Keys, Part, Positive, Queries, Range, UserError
 
+__all__ = ['Rotary']
+
 
 class Rotary(OnHeads):
     """Rotary position embedding.
+
+    Also called: RoPE, rotary embedding.
 
     Attributes:
         base: longest wavelength over 2 pi, in tokens.

@@ -17,7 +17,9 @@ from jaxtyping import Array, Float, Int
 
 from saccade.ops import rotary
 from saccade.position.base import OnHeads
-from saccade.types import Count, CountOrZero, Keys, Positive, Queries, UserError, require_positive
+from saccade.types import Count, CountOrZero, Keys, Positive, Queries, UserError
+
+__all__ = ['Rotary2D']
 
 
 class Rotary2D(OnHeads):
@@ -41,9 +43,8 @@ class Rotary2D(OnHeads):
         """Rotate half of the features of queries and keys by the column of the grid, half by the row.
 
         Raises:
-            UserError: `columns` is below 1, or the head width is not divisible by 4.
+            UserError: the head width is not divisible by 4.
         """
-        require_positive('position.rotary_2d:Rotary2D', columns=self.columns)
         if q.shape[-1] % 4:
             raise UserError(f'position.rotary_2d:Rotary2D needs a head width divisible by 4, not {q.shape[-1]}')
         half = q.shape[-1] // 2

@@ -18,7 +18,9 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops.term import RelativeKeys
 from saccade.position.base import OnScores
-from saccade.types import Count, Part, ScoreTerm, require_positive
+from saccade.types import Count, Part, ScoreTerm
+
+__all__ = ['Shaw']
 
 
 class Shaw(OnScores):
@@ -36,11 +38,6 @@ class Shaw(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        """Return the term that adds q . a[distance] to the scores, with distances clipped to `reach`.
-
-        Raises:
-            UserError: `reach` or `head_width` is below 1.
-        """
-        require_positive('position.shaw:Shaw', reach=self.reach, head_width=self.head_width)
+        """Return the term that adds q . a[distance] to the scores, with distances clipped to `reach`."""
         shape = (2 * self.reach + 1, self.head_width)
         return (RelativeKeys(parameter(self, 'table', 'X H', self.table_init(), shape)),)

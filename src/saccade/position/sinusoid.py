@@ -19,9 +19,13 @@ from jaxtyping import Array, Int
 from saccade.ops.rotary import angles, neighbours
 from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 
+__all__ = ['Sinusoid']
+
 
 class Sinusoid(nn.Module):
     """Sinusoidal absolute positions.
+
+    Also called: sinusoidal, Fourier.
 
     Attributes: base is the longest wavelength over 2 pi, in tokens; scale, s; pairing, which features are of one
     wavelength.

@@ -15,7 +15,9 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from saccade.types import Capabilities, Count, CountOrZero, Hidden, Positive, UserError, require_positive
+from saccade.types import Capabilities, Count, CountOrZero, Hidden, Positive, UserError
+
+__all__ = ['Sinusoid2D']
 
 
 class Sinusoid2D(nn.Module):
@@ -35,7 +37,6 @@ class Sinusoid2D(nn.Module):
     example: ClassVar[dict[str, Any]] = {'columns': 3}
 
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
-        require_positive('position.sinusoid_2d:Sinusoid2D', columns=self.columns)
         if x.shape[-1] % 4:
             raise UserError(f'position.sinusoid_2d:Sinusoid2D needs a width divisible by 4, not {x.shape[-1]}')
         waves = self.base ** (-jnp.arange(0, 1, 4 / x.shape[-1]))

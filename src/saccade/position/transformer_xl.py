@@ -18,7 +18,9 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops.term import RelativeWaves
 from saccade.position.base import OnScores
-from saccade.types import Count, Part, Positive, ScoreTerm, UserError, require_positive
+from saccade.types import Count, Part, Positive, ScoreTerm, UserError
+
+__all__ = ['TransformerXL']
 
 
 class TransformerXL(OnScores):
@@ -45,10 +47,9 @@ class TransformerXL(OnScores):
         """Return the term that adds the products with relative positions and with the trained vectors u and v.
 
         Raises:
-            UserError: `width` or `head_width` is below 1, or `width` is odd.
+            UserError: `width` is odd.
         """
         P, H = self.width, self.head_width
-        require_positive('position.transformer_xl:TransformerXL', width=P, head_width=H)
         if P % 2:
             raise UserError(f'position.transformer_xl:TransformerXL needs an even width, not {P}')
         biases = (

@@ -17,6 +17,8 @@ from saccade.ops import rotary
 from saccade.position.base import OnHeads
 from saccade.types import Keys, NotNegative, Positive, Queries, UserError
 
+__all__ = ['XPos']
+
 
 class XPos(OnHeads):
     """Rotary positions with decay (xPos).

@@ -7,6 +7,4 @@ Not here: the seq2seq model around them (`model/`), and fixed-state mixers such 
 
 from saccade.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(
-    'saccade.recurrent', beside={room: f'saccade.recurrent.{room}' for room in ('cell', 'decoder', 'mixer', 'score')}
-)
+__getattr__, __dir__ = lazy_names('saccade.recurrent')

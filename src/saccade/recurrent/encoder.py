@@ -16,7 +16,9 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Count, Hidden, LayerContext, Part, Share, require_positive, require_share
+from saccade.types import Count, Hidden, LayerContext, Part, Share
+
+__all__ = ['Encoder']
 
 
 @struct.dataclass
@@ -50,9 +52,6 @@ class Encoder(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, layer_context: LayerContext, train: bool) -> Encoded:
-        name = Part(type(self)).name
-        require_positive(name, layers=self.layers)
-        require_share(name, dropout=self.dropout)
         segments = layer_context.numbered
         states, context = [], None
         for layer in range(self.layers):

@@ -19,6 +19,8 @@ from saccade.axes import parameter
 from saccade.ops import score
 from saccade.types import Positive, UserError
 
+__all__ = ['Cosine']
+
 
 class Cosine(nn.Module):
     """Cosine attention scores.
@@ -35,10 +37,10 @@ class Cosine(nn.Module):
         """Return the term that turns q.k into gain cos(q, k), with a trained gain for each head.
 
         Raises:
-            UserError: `gain` is not above 0 and at most `most`.
+            UserError: `gain` is above `most`.
         """
-        if not 0 < self.gain <= self.most:
-            raise UserError(f'score.cosine:Cosine: gain must be above 0 and at most {self.most}, not {self.gain}')
+        if self.gain > self.most:
+            raise UserError(f'score.cosine:Cosine: gain must be at most {self.most}, not {self.gain}')
         start = nn.initializers.constant(math.log(self.gain))
         # Not clipped here, where it would have no gradient above the bound.
         log_gain = parameter(self, 'log_gain', 'N', start, (heads,), most=math.log(self.most))

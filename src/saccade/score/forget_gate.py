@@ -23,6 +23,8 @@ from saccade.ops.project import project
 from saccade.ops.score import ForgottenKeys
 from saccade.types import Capabilities, Hidden, Part
 
+__all__ = ['ForgetGate']
+
 
 class ForgetGate(nn.Module):
     """Forgetting attention. Attributes: kernel_init of W [D N]; bias_init of b [N]."""

@@ -14,6 +14,8 @@ import flax.linen as nn
 
 from saccade.ops import score
 
+__all__ = ['SquaredDistance']
+
 
 class SquaredDistance(nn.Module):
     """L2 attention: a score is minus the squared distance of query and key, times scale / 2."""

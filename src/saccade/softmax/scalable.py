@@ -11,7 +11,7 @@ blockwise path.
 """
 
 import math
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -20,7 +20,9 @@ from jaxtyping import Array, Bool, Float
 
 from saccade.axes import parameter
 from saccade.ops.softmax import masked_softmax
-from saccade.types import Count, Rows, Scores, UserError
+from saccade.types import Range, Rows, Scores
+
+__all__ = ['Scalable']
 
 
 @struct.dataclass
@@ -40,10 +42,12 @@ class ScalableWeights:
 class Scalable(nn.Module):
     """Scalable softmax.
 
+    Also called: SSMax, scalable softmax.
+
     Attributes: length, the keys of a row that training starts with softmax for.
     """
 
-    length: Count
+    length: Annotated[int, Range(least=2)]
 
     rows: ClassVar[Rows] = Rows()
     why_not: ClassVar[dict[str, str]] = {
@@ -53,7 +57,5 @@ class Scalable(nn.Module):
 
     @nn.compact
     def __call__(self, heads: int) -> ScalableWeights:
-        if self.length < 2:
-            raise UserError(f'softmax.scalable:Scalable: length must be at least 2, not {self.length}')
         start = nn.initializers.constant(1.0 / math.log(self.length))
         return ScalableWeights(parameter(self, 'sharpness', 'N', start, (heads,)).astype(jnp.float32))

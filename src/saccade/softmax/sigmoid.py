@@ -18,7 +18,9 @@ import jax
 from flax import struct
 
 from saccade.ops.elementwise import ElementwiseWeights
-from saccade.types import Count, Rows, Scores, require_positive
+from saccade.types import Count, Rows, Scores
+
+__all__ = ['Sigmoid']
 
 
 @struct.dataclass
@@ -48,5 +50,4 @@ class Sigmoid(nn.Module):
     example: ClassVar[dict[str, Any]] = dict(length=4)
 
     def __call__(self, heads: int) -> SigmoidWeights:
-        require_positive('softmax.sigmoid:Sigmoid', length=self.length)
         return SigmoidWeights(-math.log(self.length))

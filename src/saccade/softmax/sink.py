@@ -19,6 +19,8 @@ from saccade.axes import parameter
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Part, Rows
 
+__all__ = ['LearnedSink']
+
 
 class LearnedSink(nn.Module):
     """Softmax with a learned sink.

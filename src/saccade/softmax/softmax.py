@@ -16,6 +16,8 @@ import flax.linen as nn
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Rows
 
+__all__ = ['Softmax']
+
 
 class Softmax(nn.Module):
     """Softmax of each row of scores."""

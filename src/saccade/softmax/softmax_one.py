@@ -16,6 +16,8 @@ import jax.numpy as jnp
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Rows
 
+__all__ = ['SoftmaxOne']
+
 
 class SoftmaxOne(nn.Module):
     """Softmax with a one added to the normaliser: a sink of logit zero."""

@@ -22,6 +22,8 @@ from saccade.axes import parameter
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Part, Rows, Scores
 
+__all__ = ['TalkingHeads']
+
 
 @struct.dataclass
 class TalkingHeadsWeights:

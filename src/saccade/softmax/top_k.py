@@ -19,7 +19,9 @@ from flax import struct
 from jaxtyping import Array, Bool
 
 from saccade.ops.softmax import masked_softmax
-from saccade.types import Count, Rows, Scores, require_positive
+from saccade.types import Count, Rows, Scores
+
+__all__ = ['TopK']
 
 
 @struct.dataclass
@@ -50,5 +52,4 @@ class TopK(nn.Module):
     example: ClassVar[dict[str, Any]] = dict(k=3)
 
     def __call__(self, heads: int) -> TopKWeights:
-        require_positive('softmax.top_k:TopK', k=self.k)
         return TopKWeights(self.k)

@@ -10,7 +10,6 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
 from saccade.paths import read_text
-from saccade.renamed import present_text
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 
@@ -92,11 +91,11 @@ def read_sweep(folder: Path) -> Sweep | None:
     if not file.exists():
         return None
     try:
-        stored = json.loads(present_text(read_text(file)))
+        stored = json.loads(read_text(file))
         _require_shallow(stored)
         _require(stored, _SWEEP_FIELDS, 'the sweep')
         for number, run in enumerate(stored['runs']):
-            _require({'seconds': None, **run}, _RUN_FIELDS, f'runs[{number}]')  # older records have no seconds
+            _require(run, _RUN_FIELDS, f'runs[{number}]')
         if len({run['name'] for run in stored['runs']}) < len(stored['runs']):
             raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]

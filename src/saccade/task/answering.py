@@ -28,8 +28,9 @@ from saccade.types import (
     PRNGKey,
     Total,
     fraction,
-    require_positive,
 )
+
+__all__ = ['Answering', 'chance']
 
 ANSWERED = *SCORED, fraction('solved')  # what `answered` returns
 
@@ -50,11 +51,6 @@ class Answering(PredictsTokens):
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
     reports: ClassVar[tuple[Metric, ...]] = ANSWERED
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.answers is not None:
-            require_positive('task', answers=self.answers)
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
@@ -92,7 +88,7 @@ def answered(scores: TokenScores, labels: Int[Array, 'B T']) -> dict[str, Total]
     return {**over_targets(scores.losses, right, asked.astype(jnp.float32)), 'solved': solved}
 
 
-def chance(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
+def chance(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return metrics of who reads nothing, and says the most frequent answer of training each time.
 
     Args:

@@ -40,8 +40,6 @@ from saccade.types import (
     Total,
     UserError,
     fraction,
-    require_positive,
-    require_share,
 )
 
 # What `scored` and `over_targets` return; and the same where a row is compared with the others of its batch.
@@ -188,11 +186,6 @@ class PredictsTokens(TaskBase):
     label_smoothing: Scales[Share] = 0.0
     z_loss: Scales[NotNegative] = 0.0
     vocabulary_chunk: Count | None = None
-
-    def __post_init__(self) -> None:
-        require_share('task', label_smoothing=self.label_smoothing)
-        if self.vocabulary_chunk is not None:
-            require_positive('task', vocabulary_chunk=self.vocabulary_chunk)
 
     def project(self, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any) -> Any:
         """Return the model's output; with a chunk, projections to the vocabulary stand in place of logits.

@@ -18,6 +18,8 @@ from saccade.ops.reinforce import Choices, surrogate
 from saccade.task.base import SCORED, Forward, PredictsTokens, TokenScores, over_targets
 from saccade.types import Batch, LanguageModel, LayerContext, Metric, Params, PRNGKey, Total
 
+__all__ = ['CausalLM']
+
 
 @dataclass(frozen=True)
 class CausalLM(PredictsTokens):

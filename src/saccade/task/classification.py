@@ -35,8 +35,9 @@ from saccade.types import (
     Share,
     Total,
     UserError,
-    require_share,
 )
+
+__all__ = ['Classification', 'majority']
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,6 @@ class Classification(ReadsHead):
     evaluates: ClassVar[tuple[Metric, ...]] = classified.reports
     then: ClassVar[dict[str, str]] = {'classify more': 'launch/predict.py {inputs}'}
 
-    def __post_init__(self) -> None:
-        require_share('task', label_smoothing=self.label_smoothing)
-
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
@@ -121,7 +119,7 @@ class Classification(ReadsHead):
         return classified(predictions['label'][first], logits.argmax(axis=-1), split.names)
 
 
-def majority(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+def majority(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each class is in training, and has read no text."""
     predicted = most_frequent(train.answers, len(validation.answers))
     measured = classified(validation.answers, predicted, validation.names)

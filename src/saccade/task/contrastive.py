@@ -22,6 +22,8 @@ from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import there
 from saccade.types import Batch, ImageTextModel, Metric, Params, PRNGKey, Total
 
+__all__ = ['Contrastive']
+
 _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
 
 

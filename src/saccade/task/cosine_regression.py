@@ -23,6 +23,8 @@ from saccade.task.regression import Regression
 from saccade.task.siamese_base import SEARCH, Siamese
 from saccade.types import Batch, EncoderModel, Params, Positive, PRNGKey, Total, UserError
 
+__all__ = ['CosineRegression', 'bag_of_words']
+
 
 @dataclass(frozen=True)
 class CosineRegression(Siamese, Regression):
@@ -51,7 +53,7 @@ class CosineRegression(Siamese, Regression):
         return self.highest * cosine(vectors[:, 0], vectors[:, 1])[:, None]
 
 
-def bag_of_words(train: Any, validation: Any, vocabulary: int, highest: float = 1.0) -> dict[str, float]:
+def bag_of_words(train: Any, validation: Any, vocabulary: int, /, highest: float = 1.0) -> dict[str, float]:
     """Return metrics of a baseline that compares texts by the tokens they have in common.
 
     Args:

@@ -25,6 +25,8 @@ from saccade.task.causal_lm import totals_of
 from saccade.task.translation import given
 from saccade.types import Batch, Metric, Params, Part, PRNGKey, Seq2Seq, Total, UserError
 
+__all__ = ['Denoising']
+
 
 @dataclass(frozen=True)
 class Denoising(PredictsTokens):

@@ -36,6 +36,8 @@ from saccade.types import (
     Total,
 )
 
+__all__ = ['Distillation']
+
 
 @runtime_checkable
 class StudentAndTeacher(Model, Protocol):

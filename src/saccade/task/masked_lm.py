@@ -35,6 +35,8 @@ from saccade.types import (
     UserError,
 )
 
+__all__ = ['MaskedLM']
+
 
 @dataclass(frozen=True)
 class MaskedLM(PredictsTokens):
@@ -68,10 +70,7 @@ class MaskedLM(PredictsTokens):
     }
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.share < 1:
-            raise UserError(f'task.share: must be above 0 and below 1, not {self.share}')
-        if min(self.hidden, self.noise) < 0 or self.hidden + self.noise > 1:
+        if self.hidden + self.noise > 1:
             raise UserError(f'task: hidden {self.hidden} and noise {self.noise} must be shares of 1')
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
@@ -109,7 +108,7 @@ class MaskedLM(PredictsTokens):
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Array, Chosen]:
         """Return the rows with tokens hidden, and which these are."""
         keys = row_keys(key, batch['row'])
-        chosen = self.choose(keys=keys, words=batch['words'], share=self.share)
+        chosen = self.choose(keys, batch['words'], self.share)
         keys = jax.vmap(jax.random.fold_in, (0, None))(keys, 1)
         new = corrupt(keys, chosen.read(batch['tokens']), batch['mask'], vocabulary, (self.hidden, self.noise))
         return chosen.write(batch['tokens'], new), chosen

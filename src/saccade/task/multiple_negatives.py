@@ -29,6 +29,8 @@ from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.siamese_base import SEARCH, Siamese, there
 from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Scales, Total
 
+__all__ = ['MultipleNegatives', 'bag_of_words']
+
 _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
 
 
@@ -79,7 +81,7 @@ class MultipleNegatives(Siamese):
         return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))
 
 
-def bag_of_words(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+def bag_of_words(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that compares texts by the tokens they have in common."""
     first, second, *_ = validation.rows.texts
     return {name: each.value for name, each in retrieved(bag_of_words_ranks(first, second, vocabulary)).items()}

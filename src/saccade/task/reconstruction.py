@@ -19,6 +19,8 @@ from saccade.task.answering import ANSWERED, answered
 from saccade.task.base import Forward, ReadsHead, TokenScores
 from saccade.types import Batch, EncoderModel, Metric, Params, PRNGKey, Total
 
+__all__ = ['Reconstruction']
+
 
 @dataclass(frozen=True)
 class Reconstruction(ReadsHead):

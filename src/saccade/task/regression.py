@@ -21,6 +21,8 @@ from saccade.metric.correlation import correlated
 from saccade.task.base import Forward, ReadsHead, by_example
 from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, PRNGKey, Total, UserError
 
+__all__ = ['Regression', 'mean']
+
 
 @dataclass(frozen=True)
 class PredictedNumber:
@@ -81,7 +83,7 @@ class Regression(ReadsHead):
         return logits
 
 
-def mean(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+def mean(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that says the mean of the training values of every text."""
     values, predicted = validation.answers, np.full(len(validation.answers), train.answers.mean())
     measured = {name: each.value for name, each in correlated(values, predicted).items()}

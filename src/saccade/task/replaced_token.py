@@ -20,6 +20,8 @@ from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
 from saccade.task.base import LOSS, SCORED, Forward, TaskBase, context_of, scored
 from saccade.types import Batch, EncoderModel, Metric, Model, NotNegative, Params, Part, PRNGKey, Range, Scales, Total
 
+__all__ = ['ReplacedToken']
+
 
 @runtime_checkable
 class GeneratorAndDiscriminator(Model, Protocol):

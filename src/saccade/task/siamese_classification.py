@@ -15,6 +15,8 @@ from typing import ClassVar
 from saccade.task.classification import Classification
 from saccade.task.siamese_base import SEARCH, Siamese
 
+__all__ = ['SiameseClassification']
+
 
 @dataclass(frozen=True)
 class SiameseClassification(Siamese, Classification):

@@ -19,6 +19,8 @@ from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import there
 from saccade.types import Batch, Count, ImageTextModel, Metric, Params, PRNGKey, Total
 
+__all__ = ['SigmoidContrastive']
+
 
 @dataclass(frozen=True)
 class SigmoidContrastive(ImageText):

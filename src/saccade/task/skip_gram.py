@@ -32,9 +32,9 @@ from saccade.types import (
     PRNGKey,
     Tokens,
     Total,
-    UserError,
-    require_positive,
 )
+
+__all__ = ['SkipGram']
 
 Segments = Int[Array, 'B T']
 
@@ -65,11 +65,6 @@ class SkipGram(TaskBase):
     mixes_rows: ClassVar[str] = 'the noise words'
     reports: ClassVar[tuple[Metric, ...]] = (LOSS,)
     then: ClassVar[dict[str, str]] = {'nearest words': 'launch/embed.py {nearest}'}
-
-    def __post_init__(self) -> None:
-        require_positive('task', window=self.window, negatives=self.negatives)
-        if self.subsample < 0:
-            raise UserError(f'task: subsample must be at least 0, not {self.subsample}')
 
     def inputs(self, model: WordModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""

@@ -35,8 +35,9 @@ from saccade.types import (
     PRNGKey,
     Total,
     UserError,
-    require_positive,
 )
+
+__all__ = ['SpanQA', 'most_frequent']
 
 ENDS = ('start', 'stop')
 
@@ -96,9 +97,6 @@ class SpanQA(ReadsHead):
     evaluates: ClassVar[tuple[Metric, ...]] = answered.reports
     then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
 
-    def __post_init__(self) -> None:
-        require_positive('task.span_qa:SpanQA', longest=self.longest)
-
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
@@ -153,7 +151,7 @@ class SpanQA(ReadsHead):
         return dict(zip(ENDS, rearrange(logits, 'B T ends -> ends B T'), strict=True))
 
 
-def most_frequent(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+def most_frequent(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that gives the most frequent answer of training, and has read nothing."""
     golds, known = (
         [split.gold(number) for number in np.unique(split.examples).tolist()] for split in (validation, train)

@@ -22,6 +22,8 @@ from saccade.metric.entity import entities, tagged
 from saccade.task.base import SCORED, Forward, ReadsHead, scored, surprise
 from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Metric, Params, Part, PRNGKey, Total
 
+__all__ = ['Tagging', 'majority']
+
 
 @dataclass(frozen=True)
 class PredictedTags:
@@ -93,7 +95,7 @@ class Tagging(ReadsHead):
         return self.measure(_named(gold, split.names), _named(predicted, split.names))
 
 
-def majority(train: Any, validation: Any, vocabulary: int, measure: Part) -> dict[str, float]:
+def majority(train: Any, validation: Any, vocabulary: int, /, measure: Part) -> dict[str, float]:
     """Return metrics of a baseline that says of every word what is most frequent in training."""
     known, gold = np.concatenate(train.sentences()), validation.sentences()
     predicted = [np.full_like(tags, np.bincount(known).argmax()) for tags in gold]

@@ -33,6 +33,8 @@ from saccade.types import (
     Total,
 )
 
+__all__ = ['Translation']
+
 
 @dataclass(frozen=True)
 class Translation(PredictsTokens):

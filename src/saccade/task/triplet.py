@@ -35,6 +35,8 @@ from saccade.types import (
     fraction,
 )
 
+__all__ = ['Triplet']
+
 
 @dataclass(frozen=True)
 class Triplet(Siamese):

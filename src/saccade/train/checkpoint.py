@@ -10,7 +10,7 @@ retention here.) A kill leaves a step sealed or not at all. So a step without a 
 not named after its seal's step was renamed or copied: both count as damaged.
 
 A file is read for its digest by the process that wrote it, and again only before what is in it is restored: so the
-parameters, and their average, have files of their own. (Older checkpoints have one store for all of the state.)
+parameters, and their average, have files of their own.
 
 The folder holds a folder a step; `damaged/`, with steps that could not be used; and `superseded/`, with steps of
 a future that was abandoned when an earlier step was restored.
@@ -207,13 +207,6 @@ class Checkpoints:
             raise UserError(f'{self._at(step)}: no usable checkpoint; usable may be {self.steps() or "none"}')
         return restored
 
-    def set_aside(self, step: int, complaint: str) -> None:
-        """Move a step that was restored to damaged/, and say why."""
-        if jax.process_index() == 0:
-            _log.warning('checkpoint %s: %s; moved to damaged/', self._at(step), complaint)
-            with writing(self._folder):
-                self._set_aside(step, 'damaged')
-
     def any_traces(self) -> bool:
         """Whether a step was ever sealed here, even if none is usable now."""
         shelves = (self._folder / shelf for shelf in _SHELVES)
@@ -360,29 +353,21 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _Seal:
-    """What is known of a step beside its arrays. `files` has bytes and digest by path within the step.
+    """What is known of a step beside its arrays. `files` has bytes and digest by path within the step."""
 
-    Older seals do not tell their step.
-    """
-
+    step: int
     metrics: Mapping[str, float]
     extra: Mapping[str, Any]
     files: Mapping[str, Sequence[int | str]]
-    step: int | None = None
-
-    @property
-    def one_store(self) -> bool:
-        """Whether all of the state is in one store, as in older checkpoints."""
-        return '_METADATA' in self.files
 
     @property
     def stores(self) -> list[str]:
         """Folders within the step that hold arrays."""
-        return ['.'] if self.one_store else sorted({name.partition('/')[0] for name in self.files if '/' in name})
+        return sorted({name.partition('/')[0] for name in self.files if '/' in name})
 
     def files_of(self, field: str | None) -> Mapping[str, Sequence[int | str]]:
         """The files that a field is read from; of the whole state if it is None."""
-        if field is None or self.one_store:
+        if field is None:
             return self.files
         return {name: file for name, file in self.files.items() if name.startswith(f'{_store_of(field)}/')}
 
@@ -442,11 +427,12 @@ def _read_seal(folder: Path) -> _Seal:
             f"{folder / _SEAL}: written by a newer version of Saccade: it has the field '{min(unknown)}', which this "
             'version does not know; update Saccade'
         )
-    missing = [field.name for field in fields if field.default is dataclasses.MISSING and field.name not in written]
-    if missing:
-        raise _DamagedError(f"{_SEAL} has no '{missing[0]}'")
+    if missing := [field.name for field in fields if field.name not in written]:
+        raise UserError(
+            f"{folder / _SEAL}: written by a development version of Saccade: it has no '{missing[0]}'; train again"
+        )
     seal = _Seal(**written)
-    if seal.step is not None and folder.name != str(seal.step):
+    if folder.name != str(seal.step):
         raise _DamagedError(f'{_SEAL} is of step {seal.step}, so the folder was renamed or copied')
     return seal
 
@@ -506,7 +492,7 @@ def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
     import orbax.checkpoint as ocp
 
     wanted, seal, found = _fields(jax.tree.map(_placed, like)), _read_seal(folder), {}
-    stores = {'.': wanted} if seal.one_store else _stores(wanted)
+    stores = _stores(wanted)
     _refuse_other(folder, wanted, [store for store in seal.stores if store in stores or not part], part)
     with closing(ocp.Checkpointer(ocp.PyTreeCheckpointHandler())) as reader:
         for store, trees in stores.items():

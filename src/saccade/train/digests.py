@@ -102,8 +102,7 @@ def _read(workdir: Workdir) -> dict[str, Any] | None:
     path = _path(workdir)
     try:
         content = json.loads(read_text(path))
-        made = content['processor'] if 'processor' in content else content['tokenizer']  # its name until version 0.1
-        return {'processor': dict(made), 'data': dict(content['data'])}
+        return {'processor': dict(content['processor']), 'data': dict(content['data'])}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -20,6 +20,8 @@ import optax
 
 from saccade.types import UserError
 
+__all__ = ['Held', 'Rewarmed']
+
 _NOTHING = 1e-3  # a rate that is a smaller share of the peak trains nothing
 
 

@@ -13,7 +13,7 @@ from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Row
 from saccade.progress import InterruptedWorkError, interrupted_by, listening
 from saccade.train.backend import Backend, replace_params
-from saccade.train.checkpoint import Checkpoints, Restored
+from saccade.train.checkpoint import Checkpoints
 from saccade.train.declared import declared, ranking
 from saccade.train.device_memory import device_limit, refused_bytes
 from saccade.train.digests import keep, require_same_data, verified
@@ -226,15 +226,14 @@ class Run:
 
     def _start(self, checkpoints: Checkpoints) -> tuple[TrainState, int, int]:
         """Return the state to go on from, its step, and how many lines the log had then."""
-        restored = self.restored(checkpoints)
+        restored = checkpoints.restore_latest(_as_dict(self.backend.like))
         if restored is not None:
             if restored.step > self.experiment.steps:
                 raise UserError(
                     f'{self.workdir.path}: the run is at step {restored.step}, past steps={self.experiment.steps}'
                 )
             self.display.say(f'resume      from step {restored.step}')
-            lines = restored.extra.get('lines', 1)  # older checkpoints do not tell
-            return self.backend.load(TrainState(**restored.state)), restored.step, lines
+            return self.backend.load(TrainState(**restored.state)), restored.step, restored.extra['lines']
         self.refuse_to_erase(checkpoints)
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
@@ -245,19 +244,6 @@ class Run:
             self.display.say('\n'.join(begun.lines()))
             state = replace_params(self.backend, state, begun.params)
         return state, 0, 0
-
-    def restored(self, checkpoints: Checkpoints) -> Restored | None:
-        """Restore the latest checkpoint whose state is of the step that it is named after.
-
-        A seal tells that too, but for those of older checkpoints.
-        """
-        while restored := checkpoints.restore_latest(_as_dict(self.backend.like)):
-            steps = {int(restored.state['step']), restored.extra.get('batches', restored.step)}
-            if steps == {restored.step}:
-                break
-            other = max(steps - {restored.step})
-            checkpoints.set_aside(restored.step, f'its state is of step {other}, so the folder was renamed or copied')
-        return restored
 
     def refuse_to_erase(self, checkpoints: Checkpoints) -> None:
         """Refuse to start at step 0 a run that had saved a later one, for its log would be lost.
@@ -370,7 +356,7 @@ class Run:
     def _save(
         self, checkpoints: Checkpoints, step: int, state: TrainState, log: Log, found: Evaluation | None = None
     ) -> None:
-        metrics, extra = {} if found is None else found.metrics, {'batches': step, 'lines': log.lines}
+        metrics, extra = {} if found is None else found.metrics, {'lines': log.lines}
         checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, extra)
 
     def _weights(self, state: TrainState) -> Params:

@@ -25,7 +25,9 @@ from saccade.nearest import listed
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import MakeOptimizer
 from saccade.train.optimizer import each_leaf, finds
-from saccade.types import Count, Params, Positive, PRNGKey, UserError, require_positive
+from saccade.types import Count, Params, Positive, PRNGKey, UserError
+
+__all__ = ['LowRank']
 
 BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each below the path of its kernel
 
@@ -46,11 +48,6 @@ class LowRank:
     alpha: Positive
     match: str = r'(^|/)layers/'
     also: str = r'_head/'
-
-    def __post_init__(self) -> None:
-        require_positive('low_rank', rank=self.rank)
-        if self.alpha <= 0:
-            raise UserError(f'low_rank: alpha must be positive, not {self.alpha}')
 
     def init(self, key: PRNGKey, params: Params, axes: AxesByPath) -> Params:
         """Add A and B of each kernel to the model's parameters.

@@ -35,6 +35,8 @@ from saccade.axes import AxesByPath, KernelAxes
 from saccade.train.optimizer import AtWidth, each_leaf, path_of
 from saccade.types import Count, Params, UserError
 
+__all__ = ['MuP']
+
 _WHERE = 'optimizer.rates: train.mup:MuP'
 
 
@@ -54,10 +56,8 @@ class MuP:
         """Return the ratio of fan-ins for kernels, 1 for all else.
 
         Raises:
-            UserError: the base width is not positive, or the model cannot be built at it with the same parameters.
+            UserError: the model cannot be built at it with the same parameters.
         """
-        if self.base_width < 1:
-            raise UserError(f'{_WHERE}.base_width must be at least 1, not {self.base_width}')
         if at_width is None:
             raise UserError(f'{_WHERE} compares a model with that of the base width, and there is no config of one')
         try:

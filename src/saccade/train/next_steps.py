@@ -25,14 +25,14 @@ from saccade.types import UserError
 _LABEL = 15  # columns
 _SHORT = 3  # letters of a word that says little
 _OBEYED = set('"$`\\!')  # what a shell obeys inside double quotes
-# Parts that another run could have instead: the field, its new value, and a word for the run.
+# Parts that another run could have instead, by field: chosen for what the comparison shows, of all that would fit.
 SWAPS = (
-    ('model.**.mixer.position', {'use': 'position.alibi:ALiBi'}, 'alibi'),
-    ('model.**.mixer.position', {'use': 'position.rotary:Rotary'}, 'rotary'),
-    ('model.**.mixer.kernel', {'use': 'attention.plain:Plain'}, 'softmax'),
-    ('model.**.attention.score', {'use': 'recurrent.score.general:General'}, 'general'),
-    ('model.**.attention.score', {'use': 'recurrent.score.dot:Dot'}, 'dot'),
-    ('model.**.norm', {'use': 'norm.rms:RMSNorm'}, 'rmsnorm'),
+    ('model.**.mixer.position', 'position.alibi:ALiBi'),
+    ('model.**.mixer.position', 'position.rotary:Rotary'),
+    ('model.**.mixer.kernel', 'attention.plain:Plain'),
+    ('model.**.attention.score', 'recurrent.score.general:General'),
+    ('model.**.attention.score', 'recurrent.score.dot:Dot'),
+    ('model.**.norm', 'norm.rms:RMSNorm'),
 )
 _FITS: dict[tuple[str, ...], bool] = {}  # of this process: runs of one program ask the same, and it takes a trace
 
@@ -117,8 +117,8 @@ def _frequent_word(folder: Path) -> str:
 
 def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
     """The same run with one part changed: the first of SWAPS that makes a difference and that the model can have."""
-    for field, value, word in SWAPS:
-        override = f'{PREFIX}{field}={value}'
+    for field, part in SWAPS:
+        override, word = f'{PREFIX}{field}={ {"use": part} }', part.rpartition(':')[2].lower()
         try:
             changed = load_config(launched.path, [*launched.overrides, override])
             if changed['model'] != config['model'] and _fits(changed, config):

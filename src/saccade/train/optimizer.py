@@ -31,6 +31,8 @@ from saccade.layers import IN_A_STACK
 from saccade.ops.statistic import is_statistic
 from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Scales, Share, UserError, is_zero
 
+__all__ = ['Optimizer', 'adafactor', 'muon']
+
 AtWidth = Callable[[int], Params]  # shapes of the same parameters at another width of the model
 
 _NO_KERNEL = re.compile(r'(^|/|_)(bias|scale)$')

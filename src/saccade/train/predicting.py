@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from saccade.decode.predict import Predictor, Unanswered, require_predictive
 from saccade.paths import read_text
-from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.experiment import Experiment
 from saccade.train.learner import cast
 from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
@@ -43,16 +43,13 @@ def open_predictor(path: str, which: str, rows: int) -> Predictor:
 
 
 def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:
-    """Return the names of the classes, if there are any: kept in the run's folder or, if that is older, of the data.
+    """Return the names of the classes, if there are any, from the run's folder.
 
     Raises:
-        UserError: what is kept are no names of so many classes; or the data of an older run are gone.
+        UserError: classes.json is missing, or does not hold as many names as there are classes.
     """
     if not hasattr(experiment.data(), 'classes'):
         return ()
-    if not workdir.classes.exists():
-        data = experiment.data()
-        return data.prepare(cache_folder(), data.open_processor(workdir.path)).splits['train'].names
     try:
         names = json.loads(read_text(workdir.classes))
     except (OSError, ValueError) as error:

@@ -22,6 +22,8 @@ from saccade.nearest import listed
 from saccade.train.optimizer import AtWidth, each_leaf, finds
 from saccade.types import Params, Range, UserError
 
+__all__ = ['Frozen', 'LayerWise']
+
 _MATCH = 'optimizer.rates: Frozen.match'
 
 
@@ -43,10 +45,6 @@ class LayerWise:
     decay: Annotated[float, Range(above=0, most=1)]
     below: str = r'(^|/)(embed|embedding|position|types|shared)(_|/|$)'
     of_decay: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if not 0 < self.decay <= 1:
-            raise UserError(f'optimizer.rates: LayerWise.decay must be above 0 and at most 1, not {self.decay}')
 
     def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
         numbers = layer_numbers(params)

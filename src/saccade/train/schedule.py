@@ -13,6 +13,8 @@ import optax
 
 from saccade.types import Count, CountOrZero, NotNegative, Positive, UserError
 
+__all__ = ['Constant', 'Cosine', 'InverseSqrt', 'WarmupStableDecay']
+
 
 @dataclass(frozen=True)
 class Cosine:
@@ -66,14 +68,7 @@ class InverseSqrt:
     scale: Positive = 1.0
 
     def __call__(self, steps: int) -> optax.Schedule:
-        """Return the schedule, which is the same for any number of `steps`.
-
-        Raises:
-            UserError: a field is not positive.
-        """
-        for name in ('width', 'warmup', 'scale'):
-            if getattr(self, name) <= 0:
-                raise UserError(f'schedule.{name}: must be positive, not {getattr(self, name)}')
+        """Return the schedule, which is the same for any number of `steps`."""
         factor = self.scale * self.width**-0.5
 
         def schedule(count):
@@ -110,8 +105,6 @@ class WarmupStableDecay:
             UserError: a rate or a number of steps is out of range.
         """
         _check_rates(self.peak, self.floor)
-        if self.decay <= 0:
-            raise UserError(f'schedule.decay: must be positive, not {self.decay}')
         if self.warmup + self.decay > steps:
             raise UserError(f'schedule: warmup {self.warmup} and decay {self.decay} do not fit in {steps} steps')
         fall = optax.linear_schedule(self.peak, self.floor, self.decay, steps - self.decay - self.warmup)
@@ -141,8 +134,6 @@ class Constant:
 
 
 def _after_warmup(peak: float, warmup: int, schedule: optax.Schedule) -> optax.Schedule:
-    if warmup < 0:
-        raise UserError(f'schedule.warmup: must be 0 or more steps, not {warmup}')
     if warmup == 0:
         return schedule
     rise = optax.linear_schedule(peak / (warmup + 1), peak, warmup)
@@ -150,7 +141,5 @@ def _after_warmup(peak: float, warmup: int, schedule: optax.Schedule) -> optax.S
 
 
 def _check_rates(peak: float, floor: float) -> None:
-    if peak <= 0:
-        raise UserError(f'schedule.peak: a learning rate must be positive, not {peak}')
-    if not 0 <= floor <= peak:
-        raise UserError(f'schedule.floor: must be between 0 and the peak {peak}, not {floor}')
+    if floor > peak:
+        raise UserError(f'schedule.floor: must be at most the peak {peak}, not {floor}')

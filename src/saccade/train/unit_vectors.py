@@ -20,6 +20,8 @@ from saccade.ops.similarity import normalised
 from saccade.train.optimizer import each_leaf
 from saccade.types import Params, UserError
 
+__all__ = ['UnitVectors']
+
 
 @dataclass(frozen=True)
 class UnitVectors:

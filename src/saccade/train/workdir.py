@@ -21,7 +21,6 @@ from ml_collections import ConfigDict
 
 from saccade.build import plain
 from saccade.paths import expanded, read_text
-from saccade.renamed import present_spec
 from saccade.types import UserError
 
 # What a resumed run may change, as dotted paths. A pattern frees what lies below it too; `*` stops at a dot.
@@ -141,13 +140,13 @@ class Workdir:
         return self.path / '.lock'
 
     def read_config(self) -> dict[str, Any]:
-        """Return the resolved config that the run was started with; parts that were renamed since by their new names.
+        """Return the resolved config that the run was started with.
 
         Raises:
             UserError: config.json is not JSON, or is not the config of a Saccade run.
         """
         try:
-            config = json.loads(read_text(self.config), object_hook=present_spec)
+            config = json.loads(read_text(self.config))
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f'{self.config}: cannot be read as JSON: {error}') from error
         missing = _missing(config)

@@ -30,7 +30,7 @@ _NAMES = {
     'scales': 'Scales is_zero',
     'context': 'LayerContext Source',
     'attention': (
-        'BareSoftmaxVariant Capabilities CrossMixer HeadedMixer Kernel KeyFeatures KVSharingMixer Mask Mixer '
+        'BareSoftmaxVariant Capabilities CrossMixer Kernel KeyFeatures KVSharingMixer Mask Mixer '
         'OnlineSoftmax OnlineSoftmaxVariant PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
         'SHARED_KV SinkSoftmaxVariant SoftmaxVariant TermMaker'
     ),

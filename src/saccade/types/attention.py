@@ -304,17 +304,6 @@ class Mixer(Protocol):
 
 
 @runtime_checkable
-class HeadedMixer(Mixer, Protocol):
-    """A mixer with heads, for which a model may make score terms."""
-
-    heads: int
-
-    def heads_in_words(self, D: int) -> str:
-        """Return the numbers and widths of the heads at width D, for the plan of a run."""
-        ...
-
-
-@runtime_checkable
 class KVSharingMixer(Mixer, Protocol):
     """A mixer whose keys and values other layers of the same spec may use: cross-layer KV sharing."""
 

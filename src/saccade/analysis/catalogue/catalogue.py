@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogue of parts: each is found by the protocol it satisfies in the packages of its kind, and has a small spec.
+"""Catalogue of parts: each is found by the protocol it satisfies among those listed in the packages of its kind.
 
-A part that needs other values than those of `VALUES` has `example`, a class variable with arguments for its spec.
+Each has a small spec. A part that needs other values than those of `VALUES` has `example`, a class variable with
+arguments for its spec.
 """
 
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from typing_extensions import get_protocol_members
 
-from saccade.build import build, fields, lacking, load, modules
-from saccade.feedforward.mixture import Mixture
+from saccade.build import build, fields, lacking, load
+from saccade.parts import parts_in
 from saccade.types import (
     Block,
     Capabilities,
@@ -41,7 +41,7 @@ class Kind:
     """Kind of parts, as mixers or norms.
 
     Attributes:
-        protocols: one of which its parts satisfy; places, the packages and files of Saccade where they live.
+        protocols: one of which its parts satisfy; places, the packages of Saccade where they live.
         values: what a field is given in the place of `VALUES`.
     """
 
@@ -56,8 +56,7 @@ class Kind:
 
     def found(self) -> Iterator[Any]:
         """The parts that Saccade has of this kind."""
-        for module in (module for place in self.places for module in modules(place)):
-            yield from (part for part in _defined(module) if self.has(part) and _nameable(part))
+        yield from filter(self.has, (load(use) for place in self.places for use in parts_in(place)))
 
     def spec(self, part: Any) -> dict[str, Any]:
         """A spec that builds a part small.
@@ -82,8 +81,8 @@ class Kind:
 MIXER = Kind('mixer', (Mixer,), ('attention', 'recurrent.mixer'))
 KERNEL = Kind('kernel', (Kernel,), ('attention',))
 SOFTMAX = Kind('softmax variant', (SoftmaxVariant,), ('softmax',))
-MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))
-TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops.term'))
+MASK = Kind('mask', (Mask,), ('ops',), (('length', 4),))
+TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops'))
 PAIR_POSITION = Kind('pairwise position', (PairPosition,), ('position',))
 TOKEN_POSITION = Kind('token position', (TokenPosition,), ('position',))
 EMBEDDING = Kind('embedding', (Embedding,), ('embed',))
@@ -118,7 +117,7 @@ MULTI_HEAD: dict[str, Any] = {
     'position': {'use': 'position.none:NoPosition'},
 }
 
-# Value of a field by its name.
+# Value of a field by its name, where parts share it; a field of one class has its value in that class's `example`.
 VALUES: dict[str, Any] = {
     'heads': 4,
     'key_value_heads': 2,
@@ -133,7 +132,6 @@ VALUES: dict[str, Any] = {
     'mixer': MULTI_HEAD,
     'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}},
     'norm': {'use': 'norm.layer:LayerNorm'},
-    'cap': 5.0,
     'left': 3,
     'right': 1,
     'dilation': 2,
@@ -143,8 +141,6 @@ VALUES: dict[str, Any] = {
     'side': 1,
     'size': 3,
     'seed': 0,
-    'memory': 2,
-    'slopes': [0.5, 0.25, 0.125, 0.0625],
     'masks': [CAUSAL, {'use': 'ops.mask:Window', 'left': 3}],
 }
 
@@ -189,12 +185,6 @@ class Catalogue:
             **{name: {**MULTI_HEAD, 'position': given} for name, given in self.specs(PAIR_POSITION).items()},
         }
         return _joined(self.specs(MIXER), {f'MultiHead, {name}': given for name, given in within.items()})
-
-    def feedforwards(self) -> dict[str, dict[str, Any]]:
-        """Every feed-forward layer; and the mixture of experts with every router."""
-        mixture = FEEDFORWARD.spec(Mixture)
-        routed = {f'Mixture, {name}': {**mixture, 'router': given} for name, given in self.specs(ROUTER).items()}
-        return _joined(self.specs(FEEDFORWARD), routed)
 
 
 def is_ours(part: Any) -> bool:
@@ -247,20 +237,6 @@ def _says_what_it_makes(part: Any) -> bool:
 def _joined(specs: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Return the specs, and those of `more` that are not among them."""
     return specs | {name: given for name, given in more.items() if given not in specs.values()}
-
-
-def _defined(module: ModuleType) -> Iterator[Any]:
-    """The dataclasses that a file itself defines, modules among them, and the functions that return an object."""
-    for value in vars(module).values():
-        whole = dataclasses.is_dataclass(value) or (not isinstance(value, type) and _says_what_it_makes(value))
-        if whole and value.__module__ == module.__name__:
-            yield value
-
-
-def _nameable(part: Any) -> bool:
-    """Whether a config can give what it requires: numbers and other parts, but no arrays and no other objects."""
-    required = [hint for hint, required in fields(part).values() if required]
-    return not any(isinstance(hint, type) and hint not in (int, float, bool, str, Part) for hint in required)
 
 
 def _nearest_miss(part: Any) -> str:

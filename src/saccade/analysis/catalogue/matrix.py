@@ -30,7 +30,7 @@ from saccade.analysis.catalogue.catalogue import (
     Kind,
     can,
 )
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.block.base import ResidualStreams
 from saccade.build import build, lacking, load
 from saccade.ops.term import reads_content

@@ -3,17 +3,20 @@
 """Table of all metrics that Saccade declares: best end, range, unit, and what declares them."""
 
 import inspect
+import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.build import all_modules
+from saccade.parts import sources
 from saccade.types import Metric, Part
 
-ROOMS = ('train', 'task', 'metric', 'data', 'baseline', 'feedforward', 'attention', 'recurrent', 'block', 'model')
 COLUMNS = ('metric', 'best', 'range', 'unit', 'depends on', 'declared by')
 
+_DECLARES = re.compile(r'^\s*(?:(?:reports|evaluates): |def (?:reports|evaluates)\(|@declares\()', re.MULTILINE)
 _AMONG = {'': '', 'batch': 'batch_size', 'split': 'the whole split'}
 
 
@@ -31,11 +34,11 @@ def metric_table() -> Table:
 
 def declarations() -> Iterator[tuple[Any, Metric]]:
     """Yield each class or function that declares metrics itself, with each of these."""
-    for room in ROOMS:
-        for module in all_modules(room):
-            for owner in vars(module).values():
-                if getattr(owner, '__module__', '') == module.__name__:
-                    yield from ((owner, metric) for metric in _own(owner))
+    rooms = dict.fromkeys(module.split('.')[1] for module, text in sources().items() if _DECLARES.search(text))
+    for module in itertools.chain(*map(all_modules, rooms)):
+        for owner in vars(module).values():
+            if getattr(owner, '__module__', '') == module.__name__:
+                yield from ((owner, metric) for metric in _own(owner))
 
 
 def _own(owner: Any) -> dict[Metric, None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from saccade.analysis.catalogue.catalogue import KINDS, Catalogue, Kind
 from saccade.analysis.catalogue.matrix import counts
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from saccade.analysis.inspect.attended import Head, heads_of
 from saccade.analysis.inspect.decomposition import PARTS, Decomposed, ScoreTerms
-from saccade.benchmark.report import Report, Table
+from saccade.analysis.report.figures import Report, Table
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Row
 from saccade.train.digests import prepare_again

@@ -12,7 +12,7 @@ from saccade.analysis.inspect.decomposition import PARTS
 from saccade.analysis.inspect.heat_map import scale, signed
 from saccade.analysis.inspect.page import page_of
 from saccade.analysis.report.drawing import FAINT, Canvas, draw
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 
 _ROW = 0  # of the batch, that is drawn
 _CANVAS = Canvas('small', 8.6, 6.2)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.decode.embed import Embedded, Occurrence, Pool, cosines
 from saccade.types import UserError
 

@@ -23,9 +23,9 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from saccade.analysis.inspect.implied import report_implied
+from saccade.analysis.report.figures import Report, Table
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.plain import Plain
-from saccade.benchmark.report import Report, Table
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Prepared
 from saccade.layers import IN_A_STACK, layer_numbers

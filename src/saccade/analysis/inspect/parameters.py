@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from saccade.benchmark.report import Report, Table
+from saccade.analysis.report.figures import Report, Table
 from saccade.layers import IN_A_STACK
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import Optimizer, path_of

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preflight: memory, FLOPs and collectives of a step, on chips that need not be there.
 
-Not here: what was measured (`benchmark/`).
+Not here: what was measured (`benchmarks/`, at the root of the repository).
 """

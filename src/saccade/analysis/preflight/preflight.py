@@ -18,7 +18,7 @@ from saccade.analysis.preflight.collectives import Sent, collectives
 from saccade.analysis.preflight.measured import STEPS, Measured
 from saccade.analysis.preflight.roofline import Roofline
 from saccade.analysis.preflight.traffic import traffic
-from saccade.benchmark.report import Report, Table
+from saccade.analysis.report.figures import Report, Table
 from saccade.train.backend import OnMesh
 from saccade.train.device_memory import peak_bytes, refused_bytes
 from saccade.train.experiment import Experiment

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import by_kind
 from saccade.analysis.preflight.preflight import Config, Way, mib, spread
+from saccade.analysis.report.figures import Report, Table
 from saccade.axes import letters_of
-from saccade.benchmark.report import Report, Table
 from saccade.feedforward.mixture import Mixture
 from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment

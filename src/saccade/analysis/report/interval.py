@@ -11,7 +11,7 @@ there are, the nearer this comes to Student's t, and without any it is Student's
 of +1 and -1, which say nothing and are left out.)
 
 What is claimed: an interval holds the true mean, or the true difference of two variants named beforehand, in 95 of
-100 studies. `python -m saccade.analysis.report.coverage` measures it over 2 to 9 variants and 3 to 10 seeds, with
+100 studies. `python -m benchmarks.coverage` measures it over 2 to 9 variants and 3 to 10 seeds, with
 equal and unequal variances, with and without a seed's luck that the variants share: 94 to 97 for normal and
 heavy-tailed noise, 92 to 97 for skewed noise (gamma of shape 2), and for exponential noise 88 to 94 for means and 89
 to 97 for differences, for so few seeds seldom show its tail. A variant picked as the best by the same numbers was

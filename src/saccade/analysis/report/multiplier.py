@@ -9,8 +9,8 @@ ends better, L is where the baseline ended, or else where the variant did. The t
 FLOPs or seconds of training, is that of the first evaluation at L or better, interpolated from the evaluation before,
 linear in the logarithm of the cost. Where either run is at L in its first evaluation, the pair has no multiplier.
 The interval is Student's t of the log ratios, at 95%, over five seeds or more, all of which have one; how often it
-holds the truth: `multiplier_coverage`. A run that is read before its end had a learning rate that has not fallen yet,
-and would be better had it been planned to end there: so of runs of equal cost multipliers err towards 1.
+holds the truth: `benchmarks.multiplier_coverage`. A run that is read before its end had a learning rate that has not
+fallen yet, and would be better had it been planned to end there: so of runs of equal cost multipliers err towards 1.
 """
 
 import math

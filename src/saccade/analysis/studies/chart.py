@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from saccade.analysis.report.drawing import COLOURS, MARKERS
-from saccade.benchmark.report import Report
+from saccade.analysis.report.figures import Report
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 

@@ -20,9 +20,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from saccade.analysis.report.figures import Report, Table, exponent
 from saccade.analysis.studies.chart import Chart, Claim
-from saccade.benchmark.memory import exponent
-from saccade.benchmark.report import Report, Table
 from saccade.build import build
 from saccade.decode.loop import stepper
 from saccade.ops.flops import flops

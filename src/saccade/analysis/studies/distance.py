@@ -23,9 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from saccade.analysis.report.figures import Report, Table, exponent
 from saccade.analysis.studies.chart import Chart, Claim
-from saccade.benchmark.memory import exponent
-from saccade.benchmark.report import Report, Table
 from saccade.build import build
 from saccade.ops.flops import sequential_steps
 from saccade.types import LayerContext, Params, UserError

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from saccade.analysis.report.figures import Report, Table
 from saccade.analysis.studies.chart import Chart, Claim
-from saccade.benchmark.report import Report, Table
 from saccade.build import build
 from saccade.ops.reinforce import surrogate
 

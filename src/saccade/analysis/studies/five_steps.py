@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.benchmark.report import Report, Table
+from saccade.analysis.report.figures import Report, Table
 from saccade.build import build
 from saccade.types import LayerContext, Params, UserError
 

@@ -24,8 +24,8 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.analysis.inspect.inspection import by_layer
+from saccade.analysis.report.figures import Report, Table
 from saccade.analysis.studies.chart import Chart, Claim
-from saccade.benchmark.report import Report, Table
 from saccade.build import build
 from saccade.ops.loss import cross_entropy
 from saccade.types import LayerContext, Params, UserError

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.data.audio.labelled_base import LabelledSounds, LabelledSoundsBase
-from saccade.data.audio.rows import SoundFiles
+from saccade.data.audio.labelled_base import LabelledSoundsBase
+from saccade.data.labelled_base import Labelled
 from saccade.data.labelled_folders import labelled_splits
 from saccade.paths import expanded
 from saccade.types import Count, Share
+
+__all__ = ['SoundFolder']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +32,8 @@ class SoundFolder(LabelledSoundsBase):
     path: str
     validation: Share = 0.2
 
-    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
         folder = expanded(self.path)
         found, changes = labelled_splits(folder, ('.wav', '.wave'), 'WAV files', self.classes, self.validation)
-        splits = {
-            name: LabelledSounds(SoundFiles(of.paths, self.rate), of.labels, of.names) for name, of in found.items()
-        }
+        splits = {name: Labelled(self._files(of.paths), of.labels, of.names) for name, of in found.items()}
         return splits, changes

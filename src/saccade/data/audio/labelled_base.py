@@ -2,90 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of the datasets of labelled sounds."""
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
-import numpy as np
-from jaxtyping import Int
 
-from saccade.data.audio.log_mel import LogMel
-from saccade.data.audio.rows import SoundFiles, SoundRows, SoundSource, SoundSplit
-from saccade.data.cache import digest
-from saccade.data.corpus.record_files import FileRecords, read_records
-from saccade.data.corpus.records import RecordSource, strings
-from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.audio.log_mel import SETTINGS, LogMel
+from saccade.data.audio.rows import SoundFiles, SoundRows, SoundSplit
+from saccade.data.dataset_base import Source
 from saccade.data.frames.rows import blank
-from saccade.data.split import Split, batch_of
-from saccade.paths import expanded
-from saccade.types import IGNORED, Count, Model, NotNegative, Part, UserError
-
-_SETTINGS = ('rate', 'window', 'hop', 'mels', 'low', 'high')
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledSounds:
-    """Labelled sounds of a split. Attributes: sounds; labels, the class of each; names of the classes."""
-
-    sounds: SoundSource
-    labels: Int[np.ndarray, 'sounds']
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.labels)
+from saccade.data.labelled_base import Labelled, LabelledFilesBase
+from saccade.data.split import batch_of
+from saccade.types import Count, Part, UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledSoundsBase(DatasetBase):
+class LabelledSoundsBase(LabelledFilesBase):
     """Base of the datasets of labelled sounds.
 
     Attributes:
         context_length: frames of a row; what is beyond is cut off.
-        rate: samples a second.
-        window: samples of a frame.
-        hop: samples from one frame to the next.
-        mels: F, bands of a frame.
-        low, high: Hz, where the first band begins and the last one ends; high None: half the rate.
+        processor: makes frames of sounds; mean and deviation are of the training split.
     """
 
     context_length: Count
-    rate: Count = 16_000
-    window: Count = 400
-    hop: Count = 160
-    mels: Count = 40
-    low: NotNegative = 0.0
-    high: float | None = None
+    processor: Part[LogMel] = Part(LogMel)  # noqa: RUF009, it is frozen
 
+    processes: ClassVar[type[LogMel]] = LogMel
     inputs: ClassVar[Mapping[str, str]] = {'sound': 'sound'}
     example: ClassVar[Mapping[str, str]] = {'sound': 'sound.wav'}
-
-    def __post_init__(self) -> None:
-        _ = self._described
-
-    @property
-    def _described(self) -> LogMel:
-        """The processor that the fields describe, without mean and deviation."""
-        return LogMel(**{name: getattr(self, name) for name in _SETTINGS})
+    _key: ClassVar[str] = 'sounds'
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(blank(self.context_length, self.mels), batch_size)
-
-    def open_processor(self, folder: Path) -> LogMel | None:
-        """Open the processor in a run's folder; None where there is none.
-
-        Raises:
-            UserError: its file is damaged.
-        """
-        return LogMel.load(folder)
-
-    def require_model(self, model: Part[Model], processor: LogMel | None) -> None:
-        """Refuse the processor of a model that was trained on other frames."""
-        if processor is not None:
-            self.frame(processor)
+        return batch_of(blank(self.context_length, self.processor().mels), batch_size)
 
     def frame(self, processor: LogMel) -> int:
         """Return how many frames a row has.
@@ -93,39 +45,18 @@ class LabelledSoundsBase(DatasetBase):
         Raises:
             UserError: the processor makes other frames than the data are said to have.
         """
-        for name in _SETTINGS:
-            if getattr(processor, name) != getattr(self, name):
-                raise UserError(f'data.{name}: {getattr(self, name)}, but the processor has {getattr(processor, name)}')
+        wanted = self.processor()
+        for name in SETTINGS:
+            there, made = getattr(wanted, name), getattr(processor, name)
+            if there != made:
+                raise UserError(f'data.processor.{name}: {there}, but the processor has {made}')
         return self.context_length
 
-    def read(self, path: Path) -> FileRecords:
-        """Read a file of records, each with the path of a sound."""
-        return read_records(path, tuple(self.inputs.values()))
-
-    def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: LogMel) -> SoundSplit:
-        """Return the rows of sounds in files whose classes are not known; `names` are those of the classes.
-
-        Raises:
-            UserError: a sound cannot be read, or has another rate.
-        """
-        (column,) = self.inputs.values()
-        sounds = SoundFiles([expanded(path) for path in strings(records, column)], self.rate)
-        return self._split(LabelledSounds(sounds, np.full(len(sounds), IGNORED, np.int32), names), processor)
-
-    @abstractmethod
-    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
-        """Return the sounds of each split, and a digest of all."""
-
-    @property
-    def _key(self) -> Any:
-        return 'sounds'
-
-    def _open(self, cache: Path) -> Source:
-        splits, changes = self._labelled(cache)
-        return Source(splits, digest(type(self).__name__, changes))
+    def _files(self, paths: Sequence[Path]) -> SoundFiles:
+        return SoundFiles(paths, self.processor().rate)
 
     def _make_processor(self, source: Source, cache: Path) -> LogMel:
-        sounds, made = source.splits['train'].sounds, self._described
+        sounds, made = source.splits['train'].examples, self.processor()
         for number in range(len(sounds)):
             if len(sounds[number]) < made.window:
                 raise UserError(
@@ -133,12 +64,6 @@ class LabelledSoundsBase(DatasetBase):
                 )
         return made.of_split(sounds[number] for number in range(len(sounds)))
 
-    def _arrays(self, source: Source, processor: LogMel) -> BySplit:
-        return {name: {'labels': found.labels} for name, found in source.splits.items()}
-
-    def _splits(self, arrays: BySplit, source: Source, frame: int, processor: LogMel) -> dict[str, Split]:
-        return {name: self._split(found, processor) for name, found in source.splits.items()}
-
-    def _split(self, found: LabelledSounds, processor: LogMel) -> SoundSplit:
-        rows = SoundRows(found.sounds, found.labels, processor, self.context_length)
+    def _split(self, found: Labelled, processor: LogMel) -> SoundSplit:
+        rows = SoundRows(found.examples, found.labels, processor, self.context_length)
         return SoundSplit(rows=rows, targets=len(rows), names=found.names)

@@ -11,11 +11,9 @@ deviation are of each band, over the training split.
 """
 
 import functools
-import hashlib
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import scipy.fft
@@ -23,16 +21,17 @@ import scipy.signal
 from jaxtyping import Float
 
 from saccade.data.frames.standardizer import Standardizer
-from saccade.data.whole_file import write_whole
-from saccade.paths import read_text
+from saccade.data.processor_base import ProcessorBase
 from saccade.types import Count, NotNegative, UserError, require_positive
 
-FILE = 'processor.json'
+__all__ = ['LogMel']
+
+SETTINGS = ('rate', 'window', 'hop', 'mels', 'low', 'high')  # which the training split does not decide
 _QUIET = 1e-6  # the power of silence
 
 
 @dataclass(frozen=True)
-class LogMel:
+class LogMel(ProcessorBase):
     """Log-mel spectrogram.
 
     Attributes:
@@ -53,42 +52,21 @@ class LogMel:
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
 
+    of_what: ClassVar[str] = 'sound'
+
     def __post_init__(self) -> None:
-        require_positive('data', rate=self.rate, window=self.window, hop=self.hop, mels=self.mels)
+        require_positive('log-mel processor', rate=self.rate, window=self.window, hop=self.hop, mels=self.mels)
         if not 0 <= self.low < self.highest <= self.rate / 2:
             raise UserError(
-                f'data.low, data.high: bands from {self.low:g} to {self.highest:g} Hz; a rate of {self.rate} has '
-                f'frequencies from 0 to {self.rate / 2:g} Hz'
+                f'log-mel processor: low, high: bands from {self.low:g} to {self.highest:g} Hz; a rate of {self.rate} '
+                f'has frequencies from 0 to {self.rate / 2:g} Hz'
             )
         empty = np.flatnonzero(self.bands.sum(axis=-1) == 0)
         if len(empty):
             raise UserError(
-                f'data.mels: band {empty[0] + 1} of {self.mels} is narrower than a frequency of a window of '
-                f'{self.window} samples; take fewer mels or a longer window'
+                f'log-mel processor: mels: band {empty[0] + 1} of {self.mels} is narrower than a frequency of a window '
+                f'of {self.window} samples; take fewer mels or a longer window'
             )
-
-    @classmethod
-    def load(cls, folder: Path) -> 'LogMel | None':
-        """Read the processor of a folder; None where there is none.
-
-        Raises:
-            UserError: its file is damaged.
-        """
-        file = Path(folder) / FILE
-        if not file.is_file():
-            return None
-        try:
-            found = json.loads(read_text(file))
-            return cls(
-                **{
-                    name: tuple(map(float, value)) if isinstance(value, list) else value
-                    for name, value in found.items()
-                }
-            )
-        except (OSError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
-            raise UserError(f'{file}: is no processor of sound: {error!r}') from error
-        except UserError as error:
-            raise UserError(f'{file}: {error}') from None
 
     @property
     def highest(self) -> float:
@@ -99,19 +77,6 @@ class LogMel:
     def bands(self) -> Float[np.ndarray, 'F bins']:
         """M, the weight of each frequency of the transform in each band."""
         return mel_bands(self.rate, self.window, self.mels, self.low, self.highest)
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of all settings, in hexadecimal."""
-        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
-
-    def save(self, folder: Path) -> None:
-        """Write processor.json into a folder.
-
-        Raises:
-            UserError: it cannot be written.
-        """
-        write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
 
     def of_split(self, sounds: Iterable[Float[np.ndarray, '_']]) -> 'LogMel':
         """Return the processor with mean and deviation of each band over the frames of these sounds."""

@@ -46,7 +46,9 @@ class SoundFiles:
             raise UserError(f'{path}: there is no such file')
         rate, samples = read_wav(path)
         if rate != self.rate:
-            raise UserError(f'{path}: has {rate} samples a second, where data.rate is {self.rate}; resample it first')
+            raise UserError(
+                f'{path}: has {rate} samples a second, where data.processor.rate is {self.rate}; resample it first'
+            )
         return samples.mean(axis=-1)
 
     def place(self, index: int) -> str:

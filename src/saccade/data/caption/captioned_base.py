@@ -15,7 +15,6 @@ from jaxtyping import Int
 from saccade.data.cache import digest, trained
 from saccade.data.caption.frame import CaptionFrame
 from saccade.data.dataset_base import BySplit, DatasetBase, Source
-from saccade.data.image.described import DescribedImages
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageSource
 from saccade.data.image.tokenizer import TokenizerAndImages, open_tokenizer_and_images
@@ -83,20 +82,25 @@ class CaptionSplit(Split):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptionedBase(DescribedImages, DatasetBase):
+class CaptionedBase(DatasetBase):
     """Base of the datasets of images with captions.
 
     Attributes:
+        images: the processor that makes numbers of pixels.
         tokenizer: how to train the tokenizer, on the captions.
         context_length: tokens of a caption, the special ones among them; what is beyond is cut off.
     """
 
+    images: Part[ImageProcessor]
     tokenizer: Part[Trainer]
     context_length: Count
 
+    def __post_init__(self) -> None:
+        self.images()  # refused before any data is read
+
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(blank(CaptionFrame(self.context_length), self.described), batch_size)
+        return batch_of(blank(CaptionFrame(self.context_length), self.images()), batch_size)
 
     def open_processor(self, folder: Path) -> TokenizerAndImages | None:
         """Open the processor in a run's folder or a Hugging Face directory; None where there is none.
@@ -121,7 +125,7 @@ class CaptionedBase(DescribedImages, DatasetBase):
             UserError: the tokenizer lacks a special token, or the processor makes other images than the data are said
                 to have.
         """
-        self.require_shape(processor.images)
+        self.images().require_shape(processor.images, 'data.images')
         return CaptionFrame.of(processor, self.context_length)
 
     @abstractmethod
@@ -138,7 +142,7 @@ class CaptionedBase(DescribedImages, DatasetBase):
 
     def _make_processor(self, source: Source, cache: Path) -> TokenizerAndImages:
         captions: Iterable[str] = source.splits['train'].captions
-        return TokenizerAndImages(trained(self.tokenizer, lambda: captions, source.digest, cache), self.described)
+        return TokenizerAndImages(trained(self.tokenizer, lambda: captions, source.digest, cache), self.images())
 
     def _arrays(self, source: Source, processor: TokenizerAndImages) -> BySplit:
         return {

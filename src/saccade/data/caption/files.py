@@ -21,6 +21,8 @@ from saccade.data.image.rows import ImageFiles
 from saccade.paths import expanded
 from saccade.types import Share, UserError
 
+__all__ = ['CaptionFiles']
+
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionFiles(CaptionedBase):

@@ -17,6 +17,8 @@ from saccade.data.diagnostic.generator import whole_numbers
 from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
 
+__all__ = ['BinaryAddition', 'BinaryMultiplication', 'ComputeSqrt']
+
 _END = 2  # separates two numbers, and ends what is written
 
 

@@ -11,26 +11,25 @@ which is always right. Chance is one in the symbols.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from saccade.data.diagnostic.generator import Example, nothing, require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import Example, nothing, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import Count
+from saccade.types import Range
+
+__all__ = ['Compression']
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compression:
     """Compression. Attributes: symbols, how many there are."""
 
-    symbols: Count = 15
+    symbols: Annotated[int, Range(least=2)] = 15
 
     version: ClassVar[int] = 1
     shortest: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        require_at_least(2, symbols=self.symbols)
 
     @property
     def vocabulary(self) -> int:

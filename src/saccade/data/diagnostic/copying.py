@@ -12,13 +12,15 @@ https://arxiv.org/abs/2403.17844).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from saccade.data.diagnostic.generator import Example, distinct, nothing, require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import Example, distinct, nothing, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import Count, Share, require_share
+from saccade.types import Count, Range, Share
+
+__all__ = ['Copy', 'InductionHeads', 'SelectiveCopy']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +31,6 @@ class Copy:
 
     version: ClassVar[int] = 1
     shortest: ClassVar[int] = 3
-
-    def __post_init__(self) -> None:
-        require_at_least(1, symbols=self.symbols)
 
     @property
     def vocabulary(self) -> int:
@@ -52,9 +51,6 @@ class SelectiveCopy:
     count: Count = 16
 
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        require_at_least(1, symbols=self.symbols, count=self.count)
 
     @property
     def vocabulary(self) -> int:
@@ -84,16 +80,11 @@ class InductionHeads:
             in a haystack is asked for at each depth.
     """
 
-    symbols: Count = 15
+    symbols: Annotated[int, Range(least=2)] = 15
     depth: Share | None = None
 
     version: ClassVar[int] = 1
     shortest: ClassVar[int] = 3
-
-    def __post_init__(self) -> None:
-        require_at_least(2, symbols=self.symbols)
-        if self.depth is not None:
-            require_share('data.generator', depth=self.depth)
 
     @property
     def vocabulary(self) -> int:

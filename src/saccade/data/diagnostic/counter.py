@@ -12,13 +12,15 @@ on words of up to 50 letters, and measured on up to 150.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from saccade.data.diagnostic.generator import Example, require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import Example, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import Count, Share, require_share
+from saccade.types import Count, Range, Share
+
+__all__ = ['EqualRuns', 'ShuffledBrackets']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +31,10 @@ class EqualRuns:
     in the first run, which may end anywhere. Words fill a length: another begins where one ends. Attributes: letters.
     """
 
-    letters: Count = 3
+    letters: Annotated[int, Range(least=2)] = 3
 
     version: ClassVar[int] = 1
     shortest: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        require_at_least(2, letters=self.letters)
 
     @property
     def vocabulary(self) -> int:
@@ -67,10 +66,6 @@ class ShuffledBrackets:
 
     version: ClassVar[int] = 1
     shortest: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        require_at_least(1, kinds=self.kinds)
-        require_share('data.generator', opening=self.opening)
 
     @property
     def vocabulary(self) -> int:

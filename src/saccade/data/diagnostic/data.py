@@ -16,7 +16,9 @@ from saccade.data.cache import digest, spec
 from saccade.data.diagnostic.generator import Example, Generator, nothing
 from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.uniform import uniform
-from saccade.types import Count, CountOrZero, Model, Part, Processor, UserError, require_positive
+from saccade.types import Count, CountOrZero, Model, Part, Processor, UserError
+
+__all__ = ['DiagnosticData']
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,6 @@ class DiagnosticData:
     seed: CountOrZero = 0
 
     def __post_init__(self) -> None:
-        require_positive('data', train=self.train, validation=self.validation, context_length=self.context_length)
         least = max(self.generator().shortest, self.shortest or 1)
         if self.context_length < least:
             raise UserError(f'data.context_length: {self.context_length}, and an example has {least} tokens or more')

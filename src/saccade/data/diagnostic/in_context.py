@@ -17,7 +17,9 @@ import numpy as np
 
 from saccade.data.diagnostic.generator import Example, distinct, nothing, require_at_least, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import IGNORED, Count, CountOrZero, Share, UserError, require_share
+from saccade.types import IGNORED, Count, CountOrZero, Share, UserError
+
+__all__ = ['FuzzyRecall', 'InContextRecall']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,6 @@ class InContextRecall:
     shortest: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
-        require_share('data.generator', noise_share=self.noise_share)
-        require_at_least(1, keys=self.keys, values=self.values)
         if self.noise_share and not self.noise:
             raise UserError(f'data.generator.noise: a share of {self.noise_share} is noise; say of how many tokens')
 
@@ -84,7 +84,6 @@ class FuzzyRecall:
 
     def __post_init__(self) -> None:
         require_at_least(self.longest, keys=self.keys, values=self.values)
-        require_at_least(1, longest=self.longest, motifs=self.motifs)
 
     @property
     def vocabulary(self) -> int:

@@ -12,14 +12,15 @@ divided among the operands, so that accuracies are not to be compared. Chance is
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from saccade.data.diagnostic.generator import require_at_least
 from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
-from saccade.types import Count
+from saccade.types import Count, Range
+
+__all__ = ['ListOperations']
 
 _OPERATIONS: Sequence[Callable[[Sequence[int]], int]] = (
     max,
@@ -34,14 +35,10 @@ _CLOSED = 10 + len(_OPERATIONS)  # a closing bracket; digits and operations come
 class ListOperations(WrittenBase):
     """ListOps. Attributes: operands, of an operation at most; depth, of operations in operations."""
 
-    operands: Count = 5
+    operands: Annotated[int, Range(least=2)] = 5
     depth: Count = 10
 
     letters: ClassVar[int] = _CLOSED + 1
-
-    def __post_init__(self) -> None:
-        require_at_least(2, operands=self.operands)
-        require_at_least(1, depth=self.depth)
 
     def size(self, length: int) -> int:
         """Return one less, where there is room for an operation of two digits."""

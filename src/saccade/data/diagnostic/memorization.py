@@ -8,27 +8,26 @@ Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", sect
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from saccade.data.diagnostic.generator import Example, nothing, require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import Example, nothing, whole_numbers
 from saccade.data.uniform import Uniform, uniform
-from saccade.types import Count, CountOrZero
+from saccade.types import CountOrZero, Range
+
+__all__ = ['Memorization']
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memorization:
     """Memorization. Attributes: keys, each of which has a value of its own; mapping, another number makes another."""
 
-    keys: Count = 127
+    keys: Annotated[int, Range(least=2)] = 127
     mapping: CountOrZero = 12345
 
     version: ClassVar[int] = 1
     shortest: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        require_at_least(2, keys=self.keys)
 
     @property
     def vocabulary(self) -> int:

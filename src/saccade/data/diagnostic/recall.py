@@ -17,7 +17,9 @@ import numpy as np
 
 from saccade.data.diagnostic.generator import Example, distinct, nothing, require_at_least, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import Count, Positive, UserError
+from saccade.types import Count, Positive
+
+__all__ = ['MultiQueryRecall']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +41,7 @@ class MultiQueryRecall:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_at_least(1, pairs=self.pairs)
         require_at_least(2 * self.pairs + 2, vocabulary=self.vocabulary)
-        if self.spread <= 0:
-            raise UserError(f'data.generator.spread: must be above 0, not {self.spread}')
 
     @property
     def shortest(self) -> int:

@@ -9,11 +9,14 @@ hold there, Transformers do not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from saccade.data.diagnostic.generator import require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import whole_numbers
 from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
-from saccade.types import Count
+from saccade.types import Range
+
+__all__ = ['CycleNavigation', 'EvenPairs', 'ModularArithmetic', 'ParityCheck']
 
 PLUS, MINUS, TIMES = range(3)  # operators, as letters after the digits
 
@@ -52,10 +55,7 @@ class EvenPairs(RegularBase):
 class CycleNavigation(RegularBase):
     """Cycle navigation: where one is on a cycle after steps of 0, 1 and -1. Attributes: places, on the cycle."""
 
-    places: Count = 5
-
-    def __post_init__(self) -> None:
-        require_at_least(3, places=self.places)
+    places: Annotated[int, Range(least=3)] = 5
 
     @property
     def letters(self) -> int:
@@ -75,10 +75,7 @@ class CycleNavigation(RegularBase):
 class ModularArithmetic(RegularBase):
     """Modular arithmetic: 1 + 2 * 4 - 3, where products come first. Attributes: modulus, of all numbers."""
 
-    modulus: Count = 5
-
-    def __post_init__(self) -> None:
-        require_at_least(2, modulus=self.modulus)
+    modulus: Annotated[int, Range(least=2)] = 5
 
     @property
     def letters(self) -> int:

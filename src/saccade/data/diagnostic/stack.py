@@ -9,13 +9,15 @@ https://arxiv.org/abs/2207.02098: deterministic context-free ones.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from saccade.data.diagnostic.generator import require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import whole_numbers
 from saccade.data.diagnostic.regular import MINUS, PLUS, TIMES
 from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
-from saccade.types import Count
+from saccade.types import Range
+
+__all__ = ['ModularArithmeticBrackets', 'ReverseString', 'SolveEquation', 'StackManipulation']
 
 _POP, _END = 2, 5  # of a stack of 0 and 1: pop, push 0, push 1; what is written ends with _END
 
@@ -68,10 +70,7 @@ class StackManipulation(WrittenBase):
 class ModularArithmeticBrackets(WrittenBase):
     """Modular arithmetic with brackets: ((1 + 2) * (4 - 3)). Attributes: modulus, of all numbers."""
 
-    modulus: Count = 5
-
-    def __post_init__(self) -> None:
-        require_at_least(2, modulus=self.modulus)
+    modulus: Annotated[int, Range(least=2)] = 5
 
     @property
     def letters(self) -> int:

@@ -14,6 +14,8 @@ from saccade.data.diagnostic.generator import whole_numbers
 from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
 
+__all__ = ['BucketSort', 'DuplicateString', 'MissingDuplicate', 'OddsFirst']
+
 _LACKING = 2  # stands where a letter was taken away
 
 

@@ -16,33 +16,32 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Int
 
-from saccade.data.diagnostic.generator import Example, require_at_least, whole_numbers
+from saccade.data.diagnostic.generator import Example, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import Part
+from saccade.types import Part, Range
+
+__all__ = ['WordProblem', 'alternating', 'cyclic', 'symmetric']
 
 Product = Int[np.ndarray, 'elements elements']  # the number of the product of two elements; 0 is the identity
 
 
-def cyclic(order: int) -> Product:
+def cyclic(order: Annotated[int, Range(least=2)]) -> Product:
     """Return the products of the cyclic group: additions modulo its order."""
-    require_at_least(2, order=order)
     return np.add.outer(np.arange(order), np.arange(order)) % order
 
 
-def symmetric(degree: int) -> Product:
+def symmetric(degree: Annotated[int, Range(least=2)]) -> Product:
     """Return the products of all permutations of so many things."""
-    require_at_least(2, degree=degree)
     return _products(list(itertools.permutations(range(degree))))
 
 
-def alternating(degree: int) -> Product:
+def alternating(degree: Annotated[int, Range(least=3)]) -> Product:
     """Return the products of the even permutations of so many things."""
-    require_at_least(3, degree=degree)
     return _products([each for each in itertools.permutations(range(degree)) if _is_even(each)])
 
 

@@ -13,6 +13,8 @@ from saccade.data.encoder.example_base import Examples
 from saccade.data.encoder.names import Names, class_of
 from saccade.types import IGNORED
 
+__all__ = ['Classified']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Classified(Examples):

@@ -15,6 +15,8 @@ import numpy as np
 
 from saccade.types import IGNORED, UserError
 
+__all__ = ['NextSentence', 'OnePassage', 'SentenceOrder']
+
 Span = tuple[int, int]  # start and stop in the stream
 
 

@@ -26,7 +26,9 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import IGNORED, Metric, Part, UserError, declares, fraction, require_positive
+from saccade.types import IGNORED, Count, Metric, Part, UserError, declares, fraction
+
+__all__ = ['Passages', 'unigram_nats']
 
 _SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
 
@@ -49,16 +51,15 @@ class Passages(TokenizedBase):
     """
 
     tokenizer: Part[Trainer]
-    context_length: int
+    context_length: Count
     pairing: Part[Pairing]
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
     divide: str = ''
-    copies: int = 1
+    copies: Count = 1
 
     def __post_init__(self) -> None:
-        require_positive('data', context_length=self.context_length, copies=self.copies)
         if self._room() < 2:
             raise UserError(
                 f'data.context_length: {self.context_length} tokens have no room for text between the special tokens'
@@ -177,7 +178,7 @@ class PassageRows:
     *(Metric(f'{name}_loss', 'lowest', 0.0, unit='nats') for name in ('masked', 'pair')),
     *(fraction(f'{name}_accuracy') for name in ('pair', 'length')),
 )
-def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
+def unigram_nats(train: Split, validation: Split, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
 
     What training lacks counts as seen once. `length_accuracy` is the accuracy of one that has learned, beside, which

@@ -31,7 +31,9 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Part, UserError, require_positive
+from saccade.types import Count, Part, UserError
+
+__all__ = ['Questions']
 
 _LOG = logging.getLogger(__name__)
 _TEXTS = 'question', 'context'
@@ -145,13 +147,12 @@ class QuestionsBase(TokenizedBase):
 
     tokenizer: Part[Trainer]
     context_length: int
-    stride: int
-    longest_question: int = 64
+    stride: Count
+    longest_question: Count = 64
 
     _key: ClassVar[str] = 'questions'
 
     def __post_init__(self) -> None:
-        require_positive('data', stride=self.stride, longest_question=self.longest_question)
         window = Frame(self.context_length, opens=0, closes=0).room(2) - self.longest_question
         if self.stride > window:
             raise UserError(

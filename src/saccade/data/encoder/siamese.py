@@ -23,6 +23,8 @@ from saccade.data.rows.ragged import Ragged
 from saccade.data.rows.stacked_frame import StackedFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 
+__all__ = ['Positives', 'SiameseClassified', 'SiameseValued']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Siamese(Examples):

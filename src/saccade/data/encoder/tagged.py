@@ -28,6 +28,8 @@ from saccade.data.split import Row, Split
 from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
 from saccade.types import IGNORED, Part, UserError
 
+__all__ = ['Tagged']
+
 _UNKNOWN = (UNKNOWN, '<unk>')
 
 Words = Sequence[str]
@@ -178,7 +180,7 @@ class Tagged(FromRecords):
             if len(words) != len(tags):
                 raise UserError(f'{records.place(index)}: there are {len(words)} words but {len(tags)} tags')
             if self.check is not None:
-                self.check(tags=tags, place=records.place(index))
+                self.check(tags, records.place(index))
             yield words, tags
 
 

@@ -13,6 +13,8 @@ from saccade.data.corpus.records import Records, RecordSource
 from saccade.data.encoder.example_base import Examples
 from saccade.types import UserError
 
+__all__ = ['Valued']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Valued(Examples):

@@ -12,12 +12,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from saccade.data.cache import digest
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
+from saccade.data.dataset_base import Arrays, BySplit, Source
 from saccade.data.frames.rows import FrameRows, FrameSplit, blank
 from saccade.data.frames.standardizer import Standardizer
+from saccade.data.labelled_base import LabelledBase
 from saccade.data.split import Split, batch_of
 from saccade.data.uniform import Uniform, uniform
-from saccade.types import Count, Model, Part, UserError
+from saccade.types import Count, UserError
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class LabelledFrames:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledFramesBase(DatasetBase):
+class LabelledFramesBase(LabelledBase):
     """Base of the datasets of labelled sequences or sets of frames.
 
     Attributes:
@@ -49,6 +50,7 @@ class LabelledFramesBase(DatasetBase):
     train: Count = 2000
     validation: Count = 500
 
+    processes: ClassVar[type[Standardizer]] = Standardizer
     names: ClassVar[tuple[str, ...]]
 
     @property
@@ -68,19 +70,6 @@ class LabelledFramesBase(DatasetBase):
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is drawn."""
         return batch_of(blank(self.context_length, self._width), batch_size)
-
-    def open_processor(self, folder: Path) -> Standardizer | None:
-        """Open the standardizer in a run's folder; None where there is none.
-
-        Raises:
-            UserError: its file is damaged.
-        """
-        return Standardizer.load(folder)
-
-    def require_model(self, model: Part[Model], processor: Standardizer | None) -> None:
-        """Refuse the standardizer of a model whose frames have another width."""
-        if processor is not None:
-            self.frame(processor)
 
     def frame(self, processor: Standardizer) -> int:
         """Return how many frames a row has.

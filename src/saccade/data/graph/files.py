@@ -22,12 +22,15 @@ from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
 from saccade.data.encoder.names import Names, class_of
 from saccade.data.graph.graph import Graph
-from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
+from saccade.data.graph.labelled_base import LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
 from saccade.data.graph.rows import GraphSplit
+from saccade.data.labelled_base import Labelled
 from saccade.data.stratified import stratified
 from saccade.paths import expanded
-from saccade.types import IGNORED, Count, CountOrZero, Share, UserError
+from saccade.types import Count, CountOrZero, Share, UserError
+
+__all__ = ['GraphFiles']
 
 _COLUMNS = 'nodes', 'edges', 'label'
 
@@ -66,7 +69,7 @@ class GraphFiles(LabelledGraphsBase):
             UserError: a graph is none, as `graph_of` says, or has more nodes and edges than a row has room for.
         """
         graphs = [graph_of(records[index], records.place(index), self.directed) for index in range(len(records))]
-        found = LabelledGraphs(graphs, np.full(len(graphs), IGNORED, np.int32), names)
+        found = Labelled.unknown(graphs, names)
         return self._split(self._arrays_of(found, processor), found, self._layout)
 
     @property
@@ -78,7 +81,7 @@ class GraphFiles(LabelledGraphsBase):
         labels = {name: [_label(found, index) for index in range(len(found))] for name, found in records.items()}
         names = Names.of(labels['train'], self.classes)
         splits = {
-            name: LabelledGraphs(
+            name: Labelled(
                 [graph_of(found[index], found.place(index), self.directed) for index in range(len(found))],
                 names.numbers(labels[name], found.place),
                 names.known,

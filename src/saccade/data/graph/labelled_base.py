@@ -3,38 +3,26 @@
 """Base of the datasets of labelled graphs."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from saccade.data.cache import each, spec
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
-from saccade.data.graph.graph import Graph, Identifiers
+from saccade.data.dataset_base import Arrays, BySplit, Source
+from saccade.data.graph.graph import Identifiers
 from saccade.data.graph.processor import GraphProcessor
 from saccade.data.graph.rows import GraphRows, GraphSplit, Layout
+from saccade.data.labelled_base import Labelled, LabelledBase
 from saccade.data.split import Split, batch_of
-from saccade.types import Count, Model, Part, UserError
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledGraphs:
-    """Labelled graphs of a split. Attributes: graphs; labels, the class of each; names of the classes."""
-
-    graphs: Sequence[Graph]
-    labels: Int[np.ndarray, 'graphs']
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.graphs)
+from saccade.types import Count, Part, UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledGraphsBase(DatasetBase):
+class LabelledGraphsBase(LabelledBase):
     """Base of the datasets of labelled graphs.
 
     Attributes:
@@ -44,6 +32,8 @@ class LabelledGraphsBase(DatasetBase):
 
     context_length: Count
     identifiers: Part[Identifiers] | None
+
+    processes: ClassVar[type[GraphProcessor]] = GraphProcessor
 
     @property
     @abstractmethod
@@ -58,19 +48,6 @@ class LabelledGraphsBase(DatasetBase):
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
         return batch_of(self._layout.padding(self.context_length), batch_size)
-
-    def open_processor(self, folder: Path) -> GraphProcessor | None:
-        """Open the graph processor in a run's folder; None where there is none.
-
-        Raises:
-            UserError: its file is damaged.
-        """
-        return GraphProcessor.load(folder)
-
-    def require_model(self, model: Part[Model], processor: GraphProcessor | None) -> None:
-        """Refuse a processor that makes other features than the data are said to have."""
-        if processor is not None:
-            self.frame(processor)
 
     def frame(self, processor: GraphProcessor) -> Layout:
         """Return the layout of a frame.
@@ -92,14 +69,14 @@ class LabelledGraphsBase(DatasetBase):
         return 'graphs 1', spec(self.identifiers)
 
     def _make_processor(self, source: Source, cache: Path) -> GraphProcessor:
-        return GraphProcessor.of(source.splits['train'].graphs)
+        return GraphProcessor.of(source.splits['train'].examples)
 
     def _arrays(self, source: Source, processor: GraphProcessor) -> BySplit:
         return {name: self._arrays_of(found, processor) for name, found in source.splits.items()}
 
-    def _arrays_of(self, found: LabelledGraphs, processor: GraphProcessor) -> Arrays:
+    def _arrays_of(self, found: Labelled, processor: GraphProcessor) -> Arrays:
         """Return what `GraphRows.of` takes."""
-        graphs, identifiers = found.graphs, _none if self.identifiers is None else self.identifiers()
+        graphs, identifiers = found.examples, _none if self.identifiers is None else self.identifiers()
         return {
             'nodes': np.concatenate([processor.nodes(graph) for graph in graphs]),
             'identifiers': np.concatenate([identifiers(graph.adjacency) for graph in each(graphs)]).astype(np.float32),
@@ -113,15 +90,15 @@ class LabelledGraphsBase(DatasetBase):
     def _splits(self, arrays: BySplit, source: Source, frame: Layout, processor: GraphProcessor) -> dict[str, Split]:
         return {name: self._split(arrays[name], found, frame) for name, found in source.splits.items()}
 
-    def _split(self, arrays: Arrays, found: LabelledGraphs, layout: Layout) -> GraphSplit:
+    def _split(self, arrays: Arrays, found: Labelled, layout: Layout) -> GraphSplit:
         rows = GraphRows.of(arrays, layout, self.context_length)
         lengths = rows.nodes.lengths + rows.edges.lengths
         longest = int(lengths.argmax())
         if lengths[longest] > self.context_length:
             raise UserError(
-                f'{found.graphs[longest].place}: {rows.nodes.lengths[longest]} nodes and {rows.edges.lengths[longest]} '
-                f'directions of edges do not fit data.context_length: {self.context_length}; set '
-                f'--config.data.context_length={lengths[longest]}'
+                f'{found.examples[longest].place}: {rows.nodes.lengths[longest]} nodes and '
+                f'{rows.edges.lengths[longest]} directions of edges do not fit data.context_length: '
+                f'{self.context_length}; set --config.data.context_length={lengths[longest]}'
             )
         return GraphSplit(rows=rows, targets=len(rows), names=found.names)
 

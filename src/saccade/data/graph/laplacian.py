@@ -19,6 +19,8 @@ from jaxtyping import Float
 
 from saccade.types import Count
 
+__all__ = ['Laplacian']
+
 _BEYOND = 3.0  # eigenvalues of L end at 2
 
 

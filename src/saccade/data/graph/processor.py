@@ -2,24 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graph processor: makes numbers of nodes and edges: one-hot types, or features with mean 0 and deviation 1."""
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from saccade.data.frames.standardizer import FILE, Standardizer
+from saccade.data.frames.standardizer import Standardizer
 from saccade.data.graph.graph import Graph
-from saccade.data.whole_file import write_whole
-from saccade.paths import read_text
+from saccade.data.processor_base import ProcessorBase
 from saccade.types import UserError
 
 
 @dataclass(frozen=True)
-class GraphProcessor:
+class GraphProcessor(ProcessorBase):
     """Graph processor. A type that the training split does not have becomes zeros.
 
     Attributes:
@@ -31,6 +28,12 @@ class GraphProcessor:
     edge_types: tuple[str, ...] = ()
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
+
+    of_what: ClassVar[str] = 'graphs'
+
+    def __post_init__(self) -> None:
+        if len(self.mean) != len(self.deviation) or not all(each > 0 for each in self.deviation):
+            raise UserError('needs as many means as deviations above 0')
 
     @classmethod
     def of(cls, graphs: Sequence[Graph]) -> 'GraphProcessor':
@@ -48,43 +51,14 @@ class GraphProcessor:
         return cls(edge_types=edge_types, mean=scale.mean, deviation=scale.deviation)
 
     @classmethod
-    def load(cls, folder: Path) -> 'GraphProcessor | None':
-        """Read the processor of a folder; None where there is none.
-
-        Raises:
-            UserError: its file is damaged.
-        """
-        file = Path(folder) / FILE
-        if not file.is_file():
-            return None
-        try:
-            found = json.loads(read_text(file))
-            types = (tuple(map(str, found[name])) for name in ('node_types', 'edge_types'))
-            scale = (tuple(map(float, found[name])) for name in ('mean', 'deviation'))
-            made = cls(*types, *scale)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise UserError(f'{file}: is no processor of graphs: {error!r}') from error
-        if len(made.mean) != len(made.deviation) or not all(each > 0 for each in made.deviation):
-            raise UserError(f'{file}: needs as many means as deviations above 0')
-        return made
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of types, mean and deviation, in hexadecimal."""
-        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
+    def _fields(cls, found: dict[str, Any]) -> dict[str, Any]:
+        kinds = {'node_types': str, 'edge_types': str, 'mean': float, 'deviation': float}
+        return {name: tuple(map(kind, found[name])) for name, kind in kinds.items()}
 
     @property
     def node_features(self) -> int:
         """F, numbers of a node."""
         return len(self.node_types) + len(self.mean)
-
-    def save(self, folder: Path) -> None:
-        """Write processor.json into a folder.
-
-        Raises:
-            UserError: it cannot be written.
-        """
-        write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
 
     def nodes(self, graph: Graph) -> Float[np.ndarray, 'n F']:
         """Return the numbers of each node.

@@ -17,6 +17,8 @@ from jaxtyping import Float
 
 from saccade.types import Count
 
+__all__ = ['RandomWalk']
+
 
 @dataclass(frozen=True)
 class RandomWalk:

@@ -13,21 +13,25 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int
 
-from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
+from saccade.data.image.labelled_base import LabelledImagesBase
+from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageArrays
+from saccade.data.labelled_base import Labelled
 from saccade.data.stratified import stratified
 from saccade.types import Part, UserError
+
+__all__ = ['Digits', 'last_fifth', 'stratified_fifth']
 
 _FIFTH = 0.2
 _DARKEST = 16  # the pixels of scikit-learn are counts from 0 to 16
 
 
-def stratified_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
+def stratified_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
     """Which images are held out: a fifth of each class, always the same ones."""
     return stratified(labels, _FIFTH)
 
 
-def last_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
+def last_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
     """Which images are held out: the last fifth as the file has them, which other people wrote: a harder split."""
     return np.arange(len(labels)) >= round((1 - _FIFTH) * len(labels))
 
@@ -36,13 +40,12 @@ def last_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
 class Digits(LabelledImagesBase):
     """Handwritten digits. Attributes: held_out, which of them are the validation split."""
 
-    size: tuple[int, int] = (8, 8)
-    channels: int = 1
+    processor: Part[ImageProcessor] = Part(ImageProcessor, (('channels', 1), ('size', (8, 8))))  # noqa: RUF009
     held_out: Part
 
     classes: ClassVar[int] = 10
 
-    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledImages], str]:
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
         try:
             from sklearn.datasets import load_digits
         except ImportError as error:
@@ -56,6 +59,6 @@ class Digits(LabelledImagesBase):
         names = tuple(map(str, range(self.classes)))
         parts = {'train': ~aside, 'validation': aside}
         return {
-            name: LabelledImages(ImageArrays(pixels[part], name), found.target[part].astype(np.int32), names)
+            name: Labelled(ImageArrays(pixels[part], name), found.target[part].astype(np.int32), names)
             for name, part in parts.items()
         }, self.held_out.name

@@ -17,13 +17,16 @@ from jaxtyping import Int
 from PIL import Image
 
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
-from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
+from saccade.data.image.labelled_base import LabelledImagesBase
 from saccade.data.image.rows import FORMATS, ImageFiles, ImageRecords
+from saccade.data.labelled_base import Labelled
 from saccade.data.labelled_folders import by_class, labelled_splits
 from saccade.paths import expanded
 from saccade.types import Count, Share, UserError
 
-_Labelled = tuple[Mapping[str, LabelledImages], str]
+__all__ = ['ImageFolder']
+
+_Labelled = tuple[Mapping[str, Labelled], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ class ImageFolder(LabelledImagesBase):
 
             return self._of_dataset(folder.name, opened(folder))
         found, changes = labelled_splits(folder, _endings(), 'images', self.classes, self.validation)
-        images = {name: LabelledImages(ImageFiles(of.paths), of.labels, of.names) for name, of in found.items()}
+        images = {name: Labelled(ImageFiles(of.paths), of.labels, of.names) for name, of in found.items()}
         return images, changes
 
     def _of_dataset(self, name: str, builder: object) -> _Labelled:
@@ -67,8 +70,7 @@ class ImageFolder(LabelledImagesBase):
             raise UserError(f'data.classes: {self.classes}, but {name} has {len(names)}')
         picked = pick(name, builder, self.validation)
         splits = {
-            split: LabelledImages(ImageRecords(of, 'image'), _labels(of, self.classes), names)
-            for split, of in picked.items()
+            split: Labelled(ImageRecords(of, 'image'), _labels(of, self.classes), names) for split, of in picked.items()
         }
         return splits, dataset_digest(builder, self.validation)
 

@@ -8,28 +8,27 @@ The order of steps and the meaning of a shortest edge are those of the image pro
 that use Pillow.
 """
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass
+import functools
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
 from saccade.data.image.hugging_face import of_preprocessor, of_processor
-from saccade.data.whole_file import write_whole
-from saccade.paths import read_text
+from saccade.data.processor_base import FILE, ProcessorBase
 from saccade.types import Count, UserError, require_positive
 
-FILE = 'processor.json'
+__all__ = ['ImageProcessor']
+
 RESAMPLING = {name.lower(): int(value) for name, value in Image.Resampling.__members__.items()}
 _MODES = {1: 'L', 3: 'RGB'}  # by channels
 
 
 @dataclass(frozen=True)
-class ImageProcessor:
+class ImageProcessor(ProcessorBase):
     """Image processor.
 
     Attributes:
@@ -50,6 +49,8 @@ class ImageProcessor:
     mean: tuple[float, ...] = (0.5,)
     deviation: tuple[float, ...] = (0.5,)
     convert: bool = False
+
+    of_what: ClassVar[str] = 'images'
 
     def __post_init__(self) -> None:
         edges = () if self.resize is None else (self.resize,) if isinstance(self.resize, int) else self.resize
@@ -73,35 +74,35 @@ class ImageProcessor:
         Raises:
             UserError: its file is damaged, or has a setting that cannot be represented.
         """
-        for name, read in _READERS.items():
-            file = Path(folder) / name
-            try:
-                fields = read(json.loads(read_text(file)), folder) if file.is_file() else None
-                if fields is not None:
-                    return cls(**fields)
-            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise UserError(f'{file}: is no processor of images: {error!r}') from error
-            except UserError as error:
-                raise UserError(f'{file}: {error}') from None
-        return None
+        theirs = {name: functools.partial(read, folder=folder) for name, read in _HUGGING_FACE.items()}
+        readers = {FILE: cls._fields} | theirs
+        found = (cls._of_file(Path(folder) / name, read) for name, read in readers.items())
+        return next((processor for processor in found if processor is not None), None)
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of all settings, in hexadecimal."""
-        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
+    @classmethod
+    def _fields(cls, found: dict[str, Any]) -> dict[str, Any]:
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Rows, columns and channels of what it makes."""
         return *self.size, self.channels
 
-    def save(self, folder: Path) -> None:
-        """Write processor.json into a folder.
+    def require_shape(self, made: 'ImageProcessor', where: str) -> tuple[int, int, int]:
+        """Return rows, columns and channels of an image.
+
+        Args:
+            where: the config field of this processor.
 
         Raises:
-            UserError: it cannot be written.
+            UserError: the other processor makes others.
         """
-        write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
+        if made.shape != self.shape:
+            raise UserError(
+                f'{where}: rows, columns and channels are {list(self.shape)}, but the processor makes images of '
+                f'{list(made.shape)}'
+            )
+        return self.shape
 
     def __call__(self, image: Image.Image, place: str) -> Float[np.ndarray, 'rows columns channels']:
         """Return the pixels of an image, in float32.
@@ -116,7 +117,7 @@ class ImageProcessor:
         if self.resize is None and image.size != self.size[::-1]:
             raise UserError(
                 f'{place}: has {image.height} rows and {image.width} columns of pixels, where {self.size[0]} and '
-                f'{self.size[1]} are expected; set data.resize to scale images'
+                f'{self.size[1]} are expected; set resize of the image processor to scale images'
             )
         pixels = _centre(np.asarray(image).reshape(image.height, image.width, self.channels), self.size)
         mean, deviation = (np.array(values, np.float32) for values in (self.mean, self.deviation))
@@ -135,8 +136,8 @@ class ImageProcessor:
         if not self.convert:
             clear = ' with transparency' if image.mode == mode else ''
             raise UserError(
-                f"{place}: is of Pillow's mode {image.mode}{clear}, where {mode} is expected; set data.convert=True to "
-                'have grey, transparent and 16-bit images converted'
+                f"{place}: is of Pillow's mode {image.mode}{clear}, where {mode} is expected; set convert=True of the "
+                'image processor to have grey, transparent and 16-bit images converted'
             )
         if image.mode.startswith('I'):
             image = _of_8_bits(image, place)
@@ -187,9 +188,5 @@ def _centre(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return pixels
 
 
-def _own(found: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
 # The first file that is there, and describes a processor of images, counts.
-_READERS = {FILE: _own, 'processor_config.json': of_processor, 'preprocessor_config.json': of_preprocessor}
+_HUGGING_FACE = {'processor_config.json': of_processor, 'preprocessor_config.json': of_preprocessor}

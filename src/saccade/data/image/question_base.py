@@ -26,7 +26,7 @@ from saccade.data.image.tokenizer import TokenizerAndImages
 from saccade.data.rows.frame import Frame
 from saccade.data.split import Row, Split, batch_of
 from saccade.paths import expanded
-from saccade.types import Part, UserError
+from saccade.types import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +97,7 @@ class ImageQuestionsBase(QuestionsBase):
         Raises:
             UserError: the tokenizer lacks a special token, or the images are of another size than the data's.
         """
-        made, wanted = processor.images.shape, self.images().shape
-        if made != wanted:
-            raise UserError(
-                f'data.images: rows, columns and channels are {list(wanted)}, but the processor makes images of '
-                f'{list(made)}'
-            )
+        self.images().require_shape(processor.images, 'data.images')
         return super().frame(processor)
 
     def read(self, path: Path) -> FileRecords:

@@ -24,6 +24,8 @@ from saccade.data.image.rows import ImageFiles
 from saccade.paths import expanded
 from saccade.types import Share, UserError
 
+__all__ = ['ImageQuestionFiles']
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImageQuestionFiles(ImageQuestionsBase):

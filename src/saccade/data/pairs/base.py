@@ -28,7 +28,7 @@ from saccade.data.split import PERPLEXITY, Bucket, Row, Split, batch_of, buckete
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Metric, Part, UserError
+from saccade.types import Count, Metric, Part, UserError
 
 _SIDES = ('source', 'target')
 _LOG = logging.getLogger(__name__)
@@ -109,8 +109,8 @@ class FromPairs(TokenizedBase):
     """
 
     tokenizer: Part[Trainer]
-    source_context_length: int
-    context_length: int
+    source_context_length: Count
+    context_length: Count
     start: str | None = None
     buckets: tuple[int, ...] = ()
     source_tokenizer: Part[Trainer] | None = None
@@ -119,7 +119,6 @@ class FromPairs(TokenizedBase):
     reports: ClassVar[tuple[Metric, ...]] = PairSplit.reports
 
     def __post_init__(self) -> None:
-        PairFrame(self.source_context_length, self.context_length, start=0, end=0)
         if any(shorter >= longer for shorter, longer in itertools.pairwise((0, *self.buckets))):
             raise UserError(f'data.buckets: {list(self.buckets)} must be lengths of 1 or more that grow')
 

@@ -16,6 +16,8 @@ from saccade.data.corpus.records import Records, open_records
 from saccade.data.pairs.base import FromPairs
 from saccade.paths import expanded
 
+__all__ = ['Parallel']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel(FromPairs):

@@ -17,6 +17,8 @@ import numpy as np
 from saccade.data.split import Row, RowSource
 from saccade.types import UserError
 
+__all__ = ['Packed', 'Padded', 'Windows']
+
 
 @runtime_checkable
 class Rows(RowSource, Protocol):

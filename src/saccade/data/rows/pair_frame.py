@@ -16,7 +16,7 @@ import numpy as np
 
 from saccade.data.split import Row
 from saccade.data.tokenizer.tokenizer import Around, Tokenizer
-from saccade.types import UserError, require_positive
+from saccade.types import UserError
 
 Ids = Sequence[int] | np.ndarray
 
@@ -41,9 +41,6 @@ class PairFrame:
     end: int
     around: Around | None = None
     mode: int | None = None
-
-    def __post_init__(self) -> None:
-        require_positive('data', source_context_length=self.source_context_length, context_length=self.context_length)
 
     @classmethod
     def of(

@@ -16,10 +16,14 @@ import numpy as np
 import scipy.signal
 from jaxtyping import Float
 
-from saccade.data.audio.labelled_base import LabelledSounds, LabelledSoundsBase
+from saccade.data.audio.labelled_base import LabelledSoundsBase
+from saccade.data.audio.log_mel import LogMel
 from saccade.data.cache import digest
+from saccade.data.labelled_base import Labelled
 from saccade.data.uniform import uniform
-from saccade.types import Count, CountOrZero, require_positive
+from saccade.types import Count, CountOrZero, Part
+
+__all__ = ['Chirps']
 
 NAMES = 'down, then still', 'still, then down', 'still, then up', 'up, then still'
 _SECONDS = 0.3  # of the chirp, and of the tone
@@ -75,19 +79,16 @@ class Chirps(LabelledSoundsBase):
         seed: another one makes other sounds.
     """
 
-    rate: Count = 8000
+    processor: Part[LogMel] = Part(LogMel, (('rate', 8000),))  # noqa: RUF009, it is frozen
     train: Count = 2000
     validation: Count = 500
     seed: CountOrZero = 0
 
     classes: ClassVar[int] = len(NAMES)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive('data', train=self.train, validation=self.validation)
-
-    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
+        rate = self.processor().rate
         counts = enumerate([('train', self.train), ('validation', self.validation)])
-        drawn = [DrawnSounds(name, split, count, self.seed, self.rate) for split, (name, count) in counts]
-        splits = {sounds.name: LabelledSounds(sounds, sounds.labels(), NAMES) for sounds in drawn}
-        return splits, digest(_VERSION, self.train, self.validation, self.seed, self.rate)
+        drawn = [DrawnSounds(name, split, count, self.seed, rate) for split, (name, count) in counts]
+        splits = {sounds.name: Labelled(sounds, sounds.labels(), NAMES) for sounds in drawn}
+        return splits, digest(_VERSION, self.train, self.validation, self.seed, rate)

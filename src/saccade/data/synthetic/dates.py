@@ -15,6 +15,8 @@ from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import Pair
 from saccade.types import UserError
 
+__all__ = ['Dates']
+
 _LOWERED = 8  # one date of so many is in lower case throughout
 
 

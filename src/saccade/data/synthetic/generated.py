@@ -9,7 +9,7 @@ split. So nothing that is asked in validation was ever seen in training, in what
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 
 from saccade.data.cache import digest, spec
 from saccade.data.corpus.document import draw
@@ -17,8 +17,9 @@ from saccade.data.corpus.record_files import Record
 from saccade.data.corpus.records import Records
 from saccade.data.pairs.base import FromPairs
 from saccade.data.synthetic.drawing import Draws
-from saccade.renamed import past
-from saccade.types import Part, UserError, require_positive, require_share
+from saccade.types import Count, CountOrZero, Part, Range, UserError
+
+__all__ = ['Generated']
 
 _SPLITS = ('train', 'validation')
 _PATIENCE = 10_000  # draws until a split is said to have no pair
@@ -86,17 +87,10 @@ class Generated(FromPairs):
     """
 
     generator: Part[Generator]
-    train: int
-    validation: int
-    seed: int = 0
-    held_out: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive('data', train=self.train, validation=self.validation)
-        require_share('data', held_out=self.held_out)
-        if self.held_out == 0 or self.seed < 0:
-            raise UserError('data: held_out must be above 0, and seed no less than 0')
+    train: Count
+    validation: Count
+    seed: CountOrZero = 0
+    held_out: Annotated[float, Range(above=0, below=1)] = 0.1
 
     @property
     def _columns(self) -> tuple[str, str]:
@@ -109,5 +103,4 @@ class Generated(FromPairs):
             for number, name in enumerate(_SPLITS)
         }
         sizes = self.train, self.validation, self.seed, self.held_out
-        by = spec(self.generator) | {'use': past(self.generator.name)}
-        return Records(splits, digest(by, generator.version, sizes))
+        return Records(splits, digest(spec(self.generator), generator.version, sizes))

@@ -21,9 +21,12 @@ from jaxtyping import Bool, Int
 from saccade.data.cache import digest
 from saccade.data.dataset_base import Source
 from saccade.data.graph.graph import Graph
-from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
+from saccade.data.graph.labelled_base import LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
-from saccade.types import Count, UserError, require_positive
+from saccade.data.labelled_base import Labelled
+from saccade.types import Count, UserError
+
+__all__ = ['RegularGraphs']
 
 CLASSES = 'connected', 'two components'
 _STEP = 4  # so that half of the nodes is an even number, as an odd degree needs
@@ -49,8 +52,6 @@ class RegularGraphs(LabelledGraphsBase):
     classes: ClassVar[int] = len(CLASSES)
 
     def __post_init__(self) -> None:
-        names = 'fewest', 'most', 'degree', 'train', 'validation'
-        require_positive('data', **{name: getattr(self, name) for name in names})
         if self.fewest % _STEP or self.most % _STEP or self.most < self.fewest:
             raise UserError(f'data: fewest, {self.fewest}, and most, {self.most}, must be multiples of 4 in this order')
         if not 3 <= self.degree < self.fewest // 2:
@@ -77,7 +78,7 @@ class RegularGraphs(LabelledGraphsBase):
     def _make_processor(self, source: Source, cache: Path) -> GraphProcessor:
         return GraphProcessor()
 
-    def _drawn(self, seed: int, split: str, graphs: int) -> LabelledGraphs:
+    def _drawn(self, seed: int, split: str, graphs: int) -> Labelled:
         """Draw graphs by Philox, whose raw numbers are the same in every release of NumPy."""
         source = np.random.Philox(key=seed)
         sizes = np.arange(self.fewest, self.most + 1, _STEP)
@@ -90,7 +91,7 @@ class RegularGraphs(LabelledGraphsBase):
             edges = edges[source.random_raw(len(edges)).argsort()]
             both = np.concatenate([edges, edges[:, ::-1]])
             drawn.append(Graph([''] * nodes, both, [None] * len(both), f'{split}[{number}]'))
-        return LabelledGraphs(drawn, labels, CLASSES)
+        return Labelled(drawn, labels, CLASSES)
 
 
 def _component(source: np.random.Philox, nodes: int, degree: int) -> Int[np.ndarray, 'm 2']:

@@ -14,6 +14,8 @@ from saccade.data.synthetic.generated import Pair
 from saccade.data.synthetic.sequences import Drawn
 from saccade.types import UserError
 
+__all__ = ['OneToOne', 'Permuted']
+
 
 @dataclass(frozen=True, kw_only=True)
 class OneToOne(Drawn):

@@ -16,7 +16,9 @@ from typing import ClassVar
 
 from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import Pair
-from saccade.types import UserError, require_positive
+from saccade.types import Count, UserError
+
+__all__ = ['Scan']
 
 _TIMES = {'twice': 2, 'thrice': 3}
 _TURNS = {'left': 'LTURN', 'right': 'RTURN'}
@@ -31,13 +33,12 @@ JOINTS = ('and', 'after')
 class Scan:
     """SCAN commands and their actions. Attributes: fewest and most, phrases of a command."""
 
-    fewest: int = 1
+    fewest: Count = 1
     most: int = 2
 
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_positive('data.generator', fewest=self.fewest)
         if self.most < self.fewest:
             raise UserError(f'data.generator: most is {self.most}, and fewest is {self.fewest}')
 

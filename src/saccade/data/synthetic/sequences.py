@@ -9,13 +9,13 @@ pointers are those of Zhang et al. 2021, section 3, https://arxiv.org/abs/2107.1
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import Pair
-from saccade.types import UserError, require_positive
+from saccade.types import Count, Range, UserError
 
-_MOST_DIGITS = 15  # of a number that is drawn of 64 bits
+__all__ = ['Addition', 'Copy', 'Pointer', 'Recall', 'Reverse', 'Sort']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +25,13 @@ class Drawn:
     Attributes: symbols, the words a, b, ... or 0, 1, ... there are; shortest and longest, in words.
     """
 
-    symbols: int
-    shortest: int
+    symbols: Count
+    shortest: Count
     longest: int
 
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_positive('data.generator', symbols=self.symbols, shortest=self.shortest)
         if self.longest < self.shortest:
             raise UserError(f'data.generator: longest is {self.longest}, and shortest is {self.shortest}')
 
@@ -84,14 +83,10 @@ class Addition:
             2023, https://arxiv.org/abs/2307.03381).
     """
 
-    digits: int
+    digits: Annotated[int, Range(least=1, most=15)]  # below 2^64, by which numbers are drawn
     backwards: bool = False
 
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.digits <= _MOST_DIGITS:
-            raise UserError(f'data.generator: digits must be 1 to {_MOST_DIGITS}, not {self.digits}')
 
     def pair(self, draws: Draws) -> Pair:
         """Make a pair of what is drawn."""
@@ -111,13 +106,10 @@ class Pointer:
         length: of the sequence that is pointed into, in words.
     """
 
-    symbols: int
-    length: int
+    symbols: Count
+    length: Count
 
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        require_positive('data.generator', symbols=self.symbols, length=self.length)
 
     def pair(self, draws: Draws) -> Pair:
         """Make a pair of what is drawn."""
@@ -138,14 +130,13 @@ class Recall:
     """
 
     keys: int
-    values: int
-    pairs: int
-    asked: int = 1
+    values: Count
+    pairs: Count
+    asked: Count = 1
 
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require_positive('data.generator', values=self.values, pairs=self.pairs, asked=self.asked)
         if not self.asked <= self.pairs <= self.keys:
             raise UserError(
                 f'data.generator: asks {self.asked} of {self.pairs} pairs of {self.keys} keys; each must be no more '

@@ -15,7 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from saccade.data.frames.labelled_base import LabelledFrames, LabelledFramesBase, Uniform
-from saccade.types import Count, UserError, require_positive
+from saccade.types import Count, UserError
+
+__all__ = ['ColouredPoints']
 
 COLOURS = 'blue', 'green', 'red', 'yellow'
 
@@ -39,8 +41,6 @@ class ColouredPoints(LabelledFramesBase):
     names: ClassVar[tuple[str, ...]] = COLOURS
 
     def __post_init__(self) -> None:
-        sizes = {name: getattr(self, name) for name in ('fewest', 'dimensions', 'train', 'validation')}
-        require_positive('data', **sizes)
         if not 2 <= self.fewest <= self.context_length:
             raise UserError(
                 f'data.fewest: {self.fewest} must be at least 2, and at most data.context_length, {self.context_length}'

@@ -20,9 +20,12 @@ from PIL import Image
 
 from saccade.data.cache import digest
 from saccade.data.caption.captioned_base import CaptionedBase, CaptionedImages
+from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import of_array
 from saccade.data.synthetic.drawing import SHAPES, Draws, paint
-from saccade.types import IGNORED, Count, CountOrZero, require_positive
+from saccade.types import IGNORED, Count, CountOrZero, Part
+
+__all__ = ['Shapes']
 
 SIDE = 32  # pixels
 COLOURS = {
@@ -101,17 +104,13 @@ class Shapes(CaptionedBase):
         seed: another one makes other pictures.
     """
 
-    size: tuple[Count, Count] = (SIDE, SIDE)
-    resize: tuple[Count, Count] | Count | None = (SIDE, SIDE)  # for images of one's own
-    convert: bool = True
+    images: Part[ImageProcessor] = Part(  # noqa: RUF009, it is frozen; it scales and converts images of one's own
+        ImageProcessor, (('convert', True), ('resize', (SIDE, SIDE)), ('size', (SIDE, SIDE)))
+    )
     train: Count = 10_000
     validation: Count = 200
     unseen: Count = 200
     seed: CountOrZero = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive('data', train=self.train, validation=self.validation, unseen=self.unseen)
 
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         sizes = self.train, self.validation, self.unseen

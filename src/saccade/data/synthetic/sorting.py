@@ -25,7 +25,9 @@ from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.data.tokenizer.word import Word
-from saccade.types import Part, UserError, require_positive
+from saccade.types import Count, Part, UserError
+
+__all__ = ['Sorting']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +41,15 @@ class Sorting(TokenizedBase):
     train, validation: sequences drawn for each split.
     """
 
-    context_length: int
-    length: int
-    highest: int
-    train: int = 100_000
-    validation: int = 1_000
+    context_length: Count
+    length: Count
+    highest: Count
+    train: Count = 100_000
+    validation: Count = 1_000
 
     _key: ClassVar[str] = 'sorting'
 
     def __post_init__(self) -> None:
-        sizes = {name: getattr(self, name) for name in ('length', 'highest', 'train', 'validation')}
-        require_positive('data', **sizes)
         if self.length > self._frame().room():
             raise UserError(
                 f'data.context_length: {self.length} numbers need {self.length + 2} tokens, not {self.context_length}'

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saccade.data.frames.labelled_base import LabelledFrames, LabelledFramesBase, Uniform
-from saccade.types import Count, UserError, require_positive
+from saccade.types import Count, UserError
+
+__all__ = ['Tones']
 
 CONTOURS = {'falling': (-1, -1), 'peak': (1, -1), 'rising': (1, 1), 'valley': (-1, 1)}  # of the first half, the second
 _RATE, _SAMPLES = 8000, 256  # a second; a frame, which are 32 ms
@@ -41,8 +43,6 @@ class Tones(LabelledFramesBase):
     names: ClassVar[tuple[str, ...]] = tuple(CONTOURS)
 
     def __post_init__(self) -> None:
-        sizes = {name: getattr(self, name) for name in ('notes', 'bands', 'train', 'validation')}
-        require_positive('data', **sizes)
         if self.notes < 3 or self.notes % 2 == 0:
             raise UserError(f'data.notes: {self.notes} must be an odd number from 3, so that one note is in the middle')
         if 128 % self.bands:

@@ -31,7 +31,9 @@ from saccade.data.corpus.question import Answer, Question
 from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase
 from saccade.data.image.rows import of_array
 from saccade.data.synthetic.drawing import SHAPES, Draws, paint
-from saccade.types import Count, UserError, require_positive
+from saccade.types import Count, UserError
+
+__all__ = ['VisualQuestions']
 
 _SPLITS = 'train', 'validation'
 COLOURS = {
@@ -107,7 +109,6 @@ class VisualQuestions(ImageQuestionsBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive('data', train=self.train, validation=self.validation)
         if self.grid < 2 or self.cell <= 2 * _MARGIN:
             raise UserError(
                 f'data: grid, {self.grid}, must be at least 2, and cell, {self.cell}, more than {2 * _MARGIN} pixels'

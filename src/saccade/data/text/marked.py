@@ -17,7 +17,9 @@ from saccade.data.dataset_base import BySplit
 from saccade.data.split import Row, RowSource, Split, batch_of
 from saccade.data.text.stream import TextData
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import Metric, UserError
+from saccade.types import CountOrZero, Metric, UserError
+
+__all__ = ['MarkedText']
 
 SENTINEL = '<extra_id_{}>'
 
@@ -51,16 +53,11 @@ class MarkedText(TextData):
         token.
     """
 
-    sentinels: int
+    sentinels: CountOrZero
     modes: tuple[str, ...] = ()
     start: str | None = None
 
     reports: ClassVar[tuple[Metric, ...]] = Split.reports  # its loss is of what is left out
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sentinels < 0:
-            raise UserError(f'data.sentinels: {self.sentinels} must be at least 0')
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""

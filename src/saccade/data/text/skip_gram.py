@@ -21,7 +21,9 @@ from saccade.data.dataset_base import BySplit
 from saccade.data.split import Row, RowSource, Split
 from saccade.data.text.stream import TextData, TextSplit
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import Metric, UserError, require_positive
+from saccade.types import Count, Metric, UserError
+
+__all__ = ['SkipGramText']
 
 _HIGHEST = 2.0**64  # of a raw number of Philox
 
@@ -36,14 +38,10 @@ class SkipGramText(TextData):
     is no word of it; and `noise` [B M].
     """
 
-    noise: int = 64
+    noise: Count = 64
     power: float = 0.75
 
     reports: ClassVar[tuple[Metric, ...]] = Split.reports  # its loss is of pairs of words
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive('data', noise=self.noise)
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""

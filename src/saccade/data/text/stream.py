@@ -26,7 +26,9 @@ from saccade.data.split import PERPLEXITY, Split
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Metric, Part, UserError
+from saccade.types import Count, Metric, Part, UserError
+
+__all__ = ['TextData']
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,17 +69,13 @@ class TextData(TokenizedBase):
     """
 
     tokenizer: Part[Trainer]
-    context_length: int
+    context_length: Count
     pack: Part[Pack]
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
 
     reports: ClassVar[tuple[Metric, ...]] = TextSplit.reports
-
-    def __post_init__(self):
-        if self.context_length < 1:
-            raise UserError(f'data.context_length: {self.context_length} must be at least 1 token')
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""

@@ -19,6 +19,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.data.tokenizer.trainer import Reserving, numbered
 
+__all__ = ['AminoAcid']
+
 STANDARD = 'ACDEFGHIKLMNPQRSTVWY'
 RESIDUES = f'{STANDARD}BJOUXZ'
 

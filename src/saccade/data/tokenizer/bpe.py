@@ -11,6 +11,8 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Reserving, check_vocabulary
 
+__all__ = ['BPE']
+
 
 @dataclass(frozen=True)
 class BPE(Reserving):

@@ -11,6 +11,8 @@ from tokenizers import decoders, models, pre_tokenizers
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Reserving, numbered
 
+__all__ = ['Byte']
+
 
 @dataclass(frozen=True)
 class Byte(Reserving):

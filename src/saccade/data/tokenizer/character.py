@@ -11,6 +11,8 @@ from tokenizers import decoders, models
 from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
 from saccade.data.tokenizer.trainer import Reserving, numbered, require_text
 
+__all__ = ['Character']
+
 
 @dataclass(frozen=True)
 class Character(Reserving):

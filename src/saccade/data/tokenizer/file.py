@@ -22,6 +22,8 @@ from saccade.data.tokenizer.word_piece import word_piece_backend
 from saccade.paths import TOKENIZER_BYTES, expanded, read_regular
 from saccade.types import UserError
 
+__all__ = ['TokenizerFile']
+
 FILES = (FILE, 'vocab.txt', 'vocab.json')  # of a folder, the first that is there
 _MERGES = 'merges.txt'
 _BESIDE = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)

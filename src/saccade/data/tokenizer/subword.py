@@ -11,7 +11,7 @@ import tokenizers
 
 from saccade.data.tokenizer.tokenizer import UNKNOWN
 from saccade.data.tokenizer.trainer import Reserving, check_vocabulary, require_text
-from saccade.types import UserError
+from saccade.types import Count, UserError
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Subword(Reserving):
     """
 
     vocabulary: int
-    alphabet: int = field(default=1000, kw_only=True)
+    alphabet: Count = field(default=1000, kw_only=True)
 
     # What the name of a piece has where a word begins, or where it goes on.
     mark: ClassVar[str]
@@ -32,8 +32,6 @@ class Subword(Reserving):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_vocabulary(self.vocabulary, len(self.known) + 1)
-        if self.alphabet < 1:
-            raise UserError(f'alphabet: {self.alphabet} must be at least 1 character')
         cutter = self._cutter()
         for name in self.known:
             if self.mark in name or name in _words(cutter, name):

@@ -24,6 +24,8 @@ from tokenizers import decoders, models, pre_tokenizers
 from saccade.data.tokenizer.subword import Subword
 from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
 
+__all__ = ['Unigram']
+
 _SPACE = '\u2581'
 # Letters, digits, others, white space: GPT-2's, save that accents stay with their letters.
 _WORDS = r' ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+'

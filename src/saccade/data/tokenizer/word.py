@@ -11,6 +11,8 @@ from tokenizers import models, pre_tokenizers, trainers
 from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
 from saccade.data.tokenizer.trainer import Reserving, check_vocabulary, numbered, require_text
 
+__all__ = ['Word']
+
 
 @dataclass(frozen=True)
 class Word(Reserving):

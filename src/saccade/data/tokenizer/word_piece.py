@@ -22,6 +22,8 @@ from saccade.data.tokenizer.subword import Subword
 from saccade.data.tokenizer.tokenizer import BERT, UNKNOWN, Tokenizer
 from saccade.data.tokenizer.trainer import numbered
 
+__all__ = ['WordPiece']
+
 # BERT's normalizer drops it from every text.
 _BEGINNING = '\0'
 

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Count, Part, State, require_positive
+from saccade.types import Count, Part, State
 
 Rule = Callable[[Float[Array, 'D F'], PyTree, Float[Array, 'B F']], PyTree]
 
@@ -76,12 +76,7 @@ class Cell(nn.Module):
 
     @nn.compact
     def recurrence(self, width: int) -> Recurrence:
-        """Return the cell's weights for inputs of a width.
-
-        Raises:
-            UserError: the cell's width is below 1.
-        """
-        require_positive(Part(type(self)).name, width=self.width)
+        """Return the cell's weights for inputs of a width."""
         D, squares = self.width, self.squares
         inputs = parameter(self, 'inputs', 'D -> X', self.kernel_init(), (width, squares * D))
         recurrent = parameter(self, 'recurrent', 'D -> X', self._squares, (D, squares * D))

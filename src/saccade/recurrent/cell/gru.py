@@ -18,6 +18,8 @@ from jaxtyping import Array, Float
 
 from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
 
+__all__ = ['GRU']
+
 
 def advance(W: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F']) -> Float[Array, 'B D']:
     """Return the next hidden state: the gates r and z, then the candidate n, in float32."""

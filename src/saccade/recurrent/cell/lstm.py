@@ -20,6 +20,8 @@ from jaxtyping import Array, Float
 
 from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
 
+__all__ = ['LSTM']
+
 
 @struct.dataclass
 class LSTMState:

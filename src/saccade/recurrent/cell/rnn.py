@@ -17,6 +17,8 @@ from jaxtyping import Array, Float
 from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
 from saccade.types import Part
 
+__all__ = ['RNN']
+
 
 class RNN(Cell):
     """Elman RNN cell.

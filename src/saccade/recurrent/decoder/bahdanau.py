@@ -19,6 +19,8 @@ from saccade.ops.project import project
 from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.types import Count, LayerContext, PRNGKey
 
+__all__ = ['Bahdanau']
+
 
 class Bahdanau(AttentionDecoder):
     """Bahdanau decoder: attention by the state s_{t-1}. Attributes: those of AttentionDecoder."""

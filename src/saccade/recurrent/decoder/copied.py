@@ -17,6 +17,8 @@ from jaxtyping import PyTree
 from saccade.recurrent.encoder import Encoded
 from saccade.types import UserError
 
+__all__ = ['Copied']
+
 
 class Copied(nn.Module):
     """Bridge that copies the encoder's last states into the decoder, layer by layer."""

@@ -18,6 +18,8 @@ from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, Part, Share
 
+__all__ = ['FixedContext']
+
 
 class FixedContext(nn.Module):
     """Recurrent decoder without attention.

@@ -15,7 +15,9 @@ from jaxtyping import Array, Float
 
 from saccade.ops.softmax import masked_softmax
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
-from saccade.types import Positive, PRNGKey, UserError
+from saccade.types import Positive, PRNGKey
+
+__all__ = ['Gumbel']
 
 
 @struct.dataclass
@@ -42,6 +44,4 @@ class Gumbel(nn.Module):
     temperature: Positive = 1.0
 
     def __call__(self, width: int) -> Estimator:
-        if self.temperature <= 0:
-            raise UserError(f'recurrent.decoder.gumbel:Gumbel: temperature must be above 0, not {self.temperature}')
         return Relaxed(self.temperature)

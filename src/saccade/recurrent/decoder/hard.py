@@ -19,6 +19,8 @@ from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
 from saccade.softmax.softmax import Softmax
 from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
 
+__all__ = ['Hard']
+
 
 @struct.dataclass
 class HardAttender(AttenderBase):

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell, Recurrence
-from saccade.types import Count, Part, PRNGKey, Share, require_positive, require_share
+from saccade.types import Count, Part, PRNGKey, Share
 
 
 class Layers(nn.Module):
@@ -25,13 +25,7 @@ class Layers(nn.Module):
     dropout: Share = 0.0
 
     def setup(self) -> None:
-        """Make the cell of each layer.
-
-        Raises:
-            UserError: `layers` is below 1, or the dropout is no share.
-        """
-        require_positive(Part(type(self)).name, layers=self.layers)
-        require_share(Part(type(self)).name, dropout=self.dropout)
+        """Make the cell of each layer."""
         self.cells = [self.cell(name=f'layer_{layer}') for layer in range(self.layers)]
 
     def recurrences(self, width: int) -> list[Recurrence]:

@@ -17,7 +17,9 @@ from jaxtyping import Array, Float, Int
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.recurrent.decoder.local_base import LocalAttender
 from saccade.softmax.softmax import Softmax
-from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant, require_positive
+from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant
+
+__all__ = ['LocalMonotonic']
 
 
 @struct.dataclass
@@ -51,6 +53,5 @@ class LocalMonotonic(nn.Module):
 
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> LocalMonotonicAttender:
-        require_positive('recurrent.decoder.local_monotonic:LocalMonotonic', reach=self.reach)
         score_function = self.score(name='score')(query_width, key_width)
         return LocalMonotonicAttender(score_function, self.softmax(name='weighting')(1), self.reach)

@@ -21,7 +21,9 @@ from saccade.ops.project import project
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.recurrent.decoder.local_base import Faded, LocalAttender
 from saccade.softmax.softmax import Softmax
-from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant, require_positive
+from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant
+
+__all__ = ['LocalPredictive']
 
 
 @struct.dataclass
@@ -62,7 +64,6 @@ class LocalPredictive(nn.Module):
 
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> LocalPredictiveAttender:
-        require_positive('recurrent.decoder.local_predictive:LocalPredictive', reach=self.reach)
         score_function = self.score(name='score')(query_width, key_width)
         init = nn.initializers.lecun_normal()
         hidden = parameter(self, 'hidden', 'D -> D', init, (query_width, query_width))

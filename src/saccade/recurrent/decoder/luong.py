@@ -23,6 +23,8 @@ from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, jo
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, PRNGKey
 
+__all__ = ['Luong']
+
 Written = tuple[Float[Array, 'B T D'], AttentionOutput, Writing]
 Attend = Callable[[Float[Array, 'B T D'], LayerContext, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]]
 

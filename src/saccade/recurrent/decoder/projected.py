@@ -18,6 +18,8 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.encoder import Encoded
 
+__all__ = ['Projected']
+
 
 class Projected(nn.Module):
     """Bridge that makes the decoder's first states from the context vector, by one tanh layer."""

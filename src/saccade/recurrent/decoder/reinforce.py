@@ -21,6 +21,8 @@ from saccade.ops.project import project
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot
 from saccade.types import PRNGKey
 
+__all__ = ['Reinforce']
+
 
 @struct.dataclass
 class Drawn:

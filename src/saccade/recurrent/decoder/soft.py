@@ -19,6 +19,8 @@ from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutp
 from saccade.softmax.softmax import Softmax
 from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
 
+__all__ = ['Soft']
+
 
 @struct.dataclass
 class SoftAttender(AttenderBase):

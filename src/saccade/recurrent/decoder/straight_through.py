@@ -16,6 +16,8 @@ from jaxtyping import Array, Float
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
 from saccade.types import PRNGKey
 
+__all__ = ['StraightThrough']
+
 
 @struct.dataclass
 class Straight:

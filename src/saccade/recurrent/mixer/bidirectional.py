@@ -20,6 +20,8 @@ from saccade.recurrent.encoder import over
 from saccade.recurrent.mixer.recurrent import own_segments
 from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, State, UserError
 
+__all__ = ['Bidirectional']
+
 
 class Bidirectional(Layer):
     """Bidirectional recurrent encoder layer.

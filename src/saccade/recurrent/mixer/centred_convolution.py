@@ -14,6 +14,8 @@ from saccade.recurrent.mixer.convolution import Convolution
 from saccade.recurrent.mixer.recurrent import own_segments
 from saccade.types import Capabilities, Hidden, LayerContext, State, UserError
 
+__all__ = ['CentredConvolution']
+
 
 class CentredConvolution(Convolution):
     """Centred convolution over tokens, for encoders.

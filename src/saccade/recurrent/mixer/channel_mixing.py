@@ -24,6 +24,8 @@ from saccade.ops.project import project
 from saccade.recurrent.mixer.newest_base import ReadsNewest
 from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 
+__all__ = ['ChannelMixing']
+
 
 class ChannelMixing(ReadsNewest):
     """Channel mixing.

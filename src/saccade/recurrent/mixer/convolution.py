@@ -20,7 +20,9 @@ from jaxtyping import Array, Int
 from saccade.axes import parameter
 from saccade.ops.convolution import convolve
 from saccade.recurrent.mixer.newest_base import ReadsNewest
-from saccade.types import Capabilities, Hidden, Part, require_positive
+from saccade.types import Capabilities, Hidden, Part
+
+__all__ = ['Convolution']
 
 
 class Convolution(ReadsNewest, kw_only=True):
@@ -42,7 +44,6 @@ class Convolution(ReadsNewest, kw_only=True):
     @nn.compact
     def convolve(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
         """Return the convolution at each token."""
-        require_positive(Part(type(self)).name, size=self.size)
         D = x.shape[-1]
         # Drawn as the matrix of all that a token reads, and named as what mixers end with.
         axes, shape = ('X D', (self.size, D)) if self.depthwise else ('D -> D', (self.size * D, D))

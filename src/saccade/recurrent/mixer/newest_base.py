@@ -8,7 +8,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Count, Hidden, Layer, LayerContext, Part, Share, require_positive
+from saccade.types import Count, Hidden, Layer, LayerContext, Share
 
 
 @struct.dataclass
@@ -38,12 +38,7 @@ class ReadsNewest(Layer):
         raise NotImplementedError
 
     def init_state(self, x: Hidden, capacity: int) -> Newest:
-        """Return M - 1 empty places a row, whatever the capacity.
-
-        Raises:
-            UserError: `size` is below 1.
-        """
-        require_positive(Part(type(self)).name, size=self.size)
+        """Return M - 1 empty places a row, whatever the capacity."""
         B, _, D = x.shape
         return Newest(jnp.zeros((B, self.size - 1, D), x.dtype), jnp.zeros((B, self.size - 1), jnp.int32))
 

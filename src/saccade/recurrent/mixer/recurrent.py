@@ -20,7 +20,9 @@ from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, UserError, require_share
+from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, UserError
+
+__all__ = ['Recurrent']
 
 
 class Recurrent(Layer):
@@ -69,7 +71,6 @@ def own_segments(mixer: nn.Module, context: LayerContext) -> Int[Array, 'B T']:
         UserError: the context has another source, or score terms.
     """
     name = Part(type(mixer)).name
-    require_share(name, dropout=mixer.dropout)
     if context.source is not None:
         raise UserError(f'{name} reads its own sequence alone, and no other')
     refuse_terms(name, context.terms)

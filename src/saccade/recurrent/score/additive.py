@@ -14,7 +14,9 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops import score
 from saccade.recurrent.decoder.attention_base import ScoreFunction
-from saccade.types import Count, require_positive
+from saccade.types import Count
+
+__all__ = ['Additive']
 
 
 class Additive(nn.Module):
@@ -27,7 +29,6 @@ class Additive(nn.Module):
 
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> ScoreFunction:
-        require_positive('recurrent.score.additive:Additive', width=self.width)
         init = nn.initializers.lecun_normal()
         query, key = (
             parameter(self, name, 'D -> F', init, (width, self.width))

@@ -13,6 +13,8 @@ import flax.linen as nn
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import UserError
 
+__all__ = ['Dot']
+
 
 class Dot(nn.Module):
     """Dot-product score, s . h. It has no parameters."""

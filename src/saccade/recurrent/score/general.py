@@ -13,6 +13,8 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 
+__all__ = ['General']
+
 
 class General(nn.Module):
     """General (bilinear) score, s . (h W)."""

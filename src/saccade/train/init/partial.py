@@ -20,10 +20,12 @@ from saccade.train.optimizer import finds
 from saccade.train.trained import Wanted
 from saccade.types import Params, UserError
 
+__all__ = ['body', 'encoder', 'nothing', 'only', 'teacher']
+
 Places = Mapping[str, Wanted]
 
 
-def body(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Params:
+def body(params: Params, wanted: Places, /, heads: str = r'(^|/)\w+_head/') -> Params:
     """Take all but the heads; of a head of the same name the hidden layer too, as BERT's pooler is fine-tuned.
 
     Args:
@@ -41,7 +43,7 @@ def body(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Para
     return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
 
 
-def encoder(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Params:
+def encoder(params: Params, wanted: Places, /, heads: str = r'(^|/)\w+_head/') -> Params:
     """Take an encoder as that of a sequence-to-sequence model whose decoder is new: Rothe et al. 2020, BERT2RND,
     https://arxiv.org/abs/1907.12461
 
@@ -53,7 +55,7 @@ def encoder(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> P
     return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
 
 
-def only(params: Params, wanted: Places, match: str) -> Params:
+def only(params: Params, wanted: Places, /, match: str) -> Params:
     """Take what a regex finds in the path, and nothing else.
 
     Raises:
@@ -65,12 +67,12 @@ def only(params: Params, wanted: Places, match: str) -> Params:
     return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
 
 
-def nothing(params: Params, wanted: Places) -> Params:
+def nothing(params: Params, wanted: Places, /) -> Params:
     """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
     return _with_new({}, list(wanted), wanted)
 
 
-def teacher(params: Params, wanted: Places, every: int = 2) -> Params:
+def teacher(params: Params, wanted: Places, /, every: int = 2) -> Params:
     """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
 
     Args:

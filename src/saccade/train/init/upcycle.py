@@ -17,10 +17,12 @@ from saccade.train.optimizer import each_leaf
 from saccade.train.trained import Wanted
 from saccade.types import Params
 
+__all__ = ['grouped']
+
 Array = jax.Array | np.ndarray  # of a run, or of a Hugging Face directory
 
 
-def grouped(params: Params, wanted: Mapping[str, Wanted]) -> Params:
+def grouped(params: Params, wanted: Mapping[str, Wanted], /) -> Params:
     """Give attention fewer key/value heads: each is the mean of the group of heads that it stands for.
 
     Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints",

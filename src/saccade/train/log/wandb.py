@@ -22,6 +22,8 @@ from typing import Any, Literal
 from saccade.train.workdir import write_atomically
 from saccade.types import Metrics, UserError
 
+__all__ = ['WandB']
+
 FINISH_SECONDS = (
     60.0  # to send what is left when a run ends, less than `CLOSE_SECONDS`; the rest waits for `wandb sync`
 )

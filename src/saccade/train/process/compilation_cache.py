@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation cache: programs that XLA compiled for one run are loaded by the next.
 
-JAX decides what is kept and under which key: a digest of the program, the compiler's options and the versions. Its own
-files are written bit by bit, and used as they are found. Ours are written whole or not at all and carry a digest, so
-what a kill cut short, or a disk changed, is compiled again. They lie in a folder for each processor and version of JAX,
-below the user's cache folder; those that were not used for longest are deleted.
+JAX decides what is kept and under which key: a digest of the program, the compiler's options and the versions. Files
+are written whole or not at all and carry a digest, so what a kill cut short, or a disk changed, is compiled again. They
+are in a folder for each processor and version of JAX, below the user's cache folder; those that were not used for
+longest are deleted.
+
+JAX's own cache with a limit (`jax._src.lru_cache`, jax 0.10 to 0.12) lets several processes write, but not one be
+killed: it writes in place, returns a part of a program as if it were all, and never replaces it; on jax 0.10 a kill
+between a program and its time stamp makes every later deletion fail. It verifies nothing, needs the package filelock,
+and holds one lock over all reads and writes, which a process waits 10 s for.
 
 JAX's key leaves out the number of cores, although XLA:CPU divides its loops by it: a program for two cores gives other
 bits than one for a single core. So the folder has it.

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Measure speed and memory, compared with the peer in one run.
+
+python -m benchmarks --what=training --size=A     # beside nanoGPT's model in PyTorch
+python -m benchmarks --what=masked --peer=eager   # beside BertForMaskedLM of transformers
+python -m benchmarks --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
+python -m benchmarks --what=decoding              # beside `generate` of transformers
+python -m benchmarks --what=memory                # of attention, by length
+python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
+python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
+python -m benchmarks --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
+python -m benchmarks --what=utilisation           # of a config, on a GPU or TPU
+"""
+
+from typing import TYPE_CHECKING
+
+from absl import flags
+
+from benchmarks.size import CROSSED, DECODING_SIZES, MASKED_SIZES, PEERS, SEARCHED, SEQ2SEQ_SIZES, SIZES
+from saccade.train.process.given import refuse_given
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_folder
+from saccade.types import UserError
+
+if TYPE_CHECKING:
+    from saccade.analysis.report.figures import Report
+
+SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
+CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
+RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
+PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Which peers to train beside.')
+ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.', 1)
+STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.', 1)
+LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
+TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile kernels for, as v5e:2x2; none for what is here.')
+TEXTS = flags.DEFINE_multi_integer('texts', SEARCHED, 'Numbers of texts for search.', 2)
+MOST = flags.DEFINE_integer('crossed', CROSSED, 'Most texts that the cross-encoder reads all pairs of.', 2)
+CONFIG = flags.DEFINE_string(
+    'config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose matrix utilisation to measure.'
+)
+MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate.', 1)
+TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
+FORCE = flags.DEFINE_bool('force', False, 'Measure utilisation even on a CPU.')
+# By the benchmark: the flags that it reads.
+_READ = {
+    'training': (SIZE, CHUNKS, RUN, PEER, ROUNDS, STEPS),
+    'masked': (SIZE, RUN, PEER, ROUNDS, STEPS),
+    'seq2seq': (SIZE, PEER, ROUNDS, STEPS),
+    'decoding': (SIZE, ROUNDS, STEPS),
+    'memory': (LENGTH,),
+    'kernels': (LENGTH, TOPOLOGY),
+    'vocabulary': (),
+    'search': (TEXTS, MOST),
+    'utilisation': (CONFIG, ROUNDS, STEPS, MATRIX, TRACE, FORCE),
+}
+WHAT = flags.DEFINE_enum('what', None, list(_READ), 'What to measure.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    """Run the benchmark that the flags ask for, and print its report.
+
+    Raises:
+        UserError: overrides are given for another benchmark than 'utilisation', or a flag has no valid value or no
+            effect.
+    """
+    import jax
+    from rich.console import Console
+
+    if overrides and WHAT.value != 'utilisation':
+        raise UserError(f"'{overrides[0]}': only --what=utilisation measures a config")
+    if WHAT.value is None:
+        *names, last = _READ
+        raise UserError(f'give --what={", ".join(names)} or {last}')
+    read = [flag.name for flag in _READ[WHAT.value]]
+    unread = {flag.name: flag for each in _READ.values() for flag in each if flag.name not in read}
+    refuse_given(f'with --what={WHAT.value}', *unread.values())
+    if WHAT.value == 'utilisation':
+        require_folder('trace', TRACE.value)
+    if TOPOLOGY.value:
+        jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
+    report = measure(overrides)
+    print(report.json()) if JSON.value else report.show(Console())
+
+
+def measure(overrides: list[str]) -> 'Report':
+    """Return the report of the benchmark that --what names.
+
+    Raises:
+        UserError: a flag has no valid value.
+    """
+    from benchmarks.compare import choose
+    from benchmarks.decoding import PROMPTS, decoding
+    from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
+    from benchmarks.kernels import kernels
+    from benchmarks.memory import LENGTHS, memory
+    from benchmarks.search import search
+    from benchmarks.seq2seq import seq2seq
+    from benchmarks.training import CAUSAL, MASKED, training
+    from benchmarks.utilisation import Options, utilisation
+    from benchmarks.vocabulary import vocabulary
+    from saccade.analysis.preflight.chips import Chips
+
+    if WHAT.value == 'training':
+        size = choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value)
+        return training(CAUSAL, size, PEER.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'masked':
+        size = choose(MASKED_SIZES, SIZE.value).tuned(None, RUN.value)
+        return training(MASKED, size, PEER.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'seq2seq':
+        return seq2seq(choose(SEQ2SEQ_SIZES, SIZE.value), PEER.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'decoding':
+        return decoding(PROMPTS, choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
+    if WHAT.value == 'memory':
+        return memory(LENGTH.value or LENGTHS)
+    if WHAT.value == 'kernels':
+        chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
+        return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)
+    if WHAT.value == 'vocabulary':
+        return vocabulary()
+    if WHAT.value == 'search':
+        return search(TEXTS.value, MOST.value)
+    options = Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
+    return utilisation(CONFIG.value, overrides, options)
+
+
+if __name__ == '__main__':
+    run_main(main)

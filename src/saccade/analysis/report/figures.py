@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that were measured or counted: in tables for people, and in one JSON object for programs."""
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import rich.table
+from rich.console import Console
+
+from saccade.train.log.provenance import cores, processor
+from saccade.train.process.terminal import say, verbatim
+
+LIBRARIES = ('jax', 'flax', 'torch', 'transformers')
+
+
+@dataclass(frozen=True)
+class Table:
+    """Table of figures. Attributes: title, names of the columns, and rows of text."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    def drawn(self) -> rich.table.Table:
+        """As rich draws it: the first column to the left, figures to the right."""
+        table = rich.table.Table()
+        for number, column in enumerate(self.columns):
+            table.add_column(verbatim(column), justify='right' if number else 'left', overflow='fold')
+        for row in self.rows:
+            table.add_row(*map(verbatim, row))
+        return table
+
+    def show(self, console: Console) -> None:
+        """Print the title and the table."""
+        say(console, self.title, style='bold')
+        console.print(self.drawn())
+
+
+@dataclass(frozen=True)
+class Report:
+    """Report of a measurement.
+
+    Attributes: what was measured; its figures, for programs; tables and notes, for people.
+    """
+
+    what: str
+    figures: dict[str, Any]
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+
+    def json(self) -> str:
+        """One JSON object, with the machine and the versions."""
+        return json.dumps({'what': self.what, 'machine': machine(), **self.figures})
+
+    def show(self, console: Console) -> None:
+        """Print the tables and notes."""
+        for table in self.tables:
+            table.show(console)
+        found = machine()
+        versions = ', '.join(f'{name} {version}' for name, version in found['versions'].items())
+        for note in (
+            *self.notes,
+            f'{found["processor"]}, {found["cores"]} cores, Python {found["python"]}, {versions}',
+        ):
+            say(console, note)
+
+
+def machine() -> dict[str, Any]:
+    """Return the machine that figures depend on: processor, cores, Python and versions of libraries."""
+    installed = {distribution.name.lower() for distribution in importlib.metadata.distributions() if distribution.name}
+    return {
+        'processor': processor(),
+        'cores': cores(),
+        'python': platform.python_version(),
+        'versions': {name: importlib.metadata.version(name) for name in LIBRARIES if name in installed},
+    }
+
+
+def exponent(lengths: Sequence[int], sizes: Sequence[int | float]) -> float:
+    """Return the exponent of a power law: the slope of the line through (log length, log size)."""
+    return float(np.polyfit(np.log(lengths), np.log(sizes), 1)[0])
