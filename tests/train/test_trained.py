@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Of models that were trained together, one may be used alone; what a task adds to the parameters is kept too."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import Trained, averaged, kept, open_trained, param_shapes
+from saccade.train.trained import Trained, averaged, kept, open_run, open_trained, param_shapes
 from saccade.types import LayerContext, Part, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
@@ -106,3 +107,21 @@ def test_a_hugging_face_directory_has_no_checkpoints_to_choose_from(tmp_path):
         words = f'^--checkpoint={which} has no effect: {tmp_path} is a Hugging Face directory, with one model$'
         with pytest.raises(UserError, match=words):
             open_trained(init_from=str(tmp_path), which=which)
+
+
+@pytest.mark.parametrize(
+    ('data', 'words'),
+    [
+        (
+            {'use': 'data.text:TextData', 'context': 8},
+            r"config\.json: data\.use: 'data\.text:TextData' is no part of Saccade",
+        ),
+        ({'use': 'data.text.stream:TextData', 'context': 8}, r"data\.context: .* has no field 'context'; did you mean"),
+    ],
+)
+def test_a_run_with_the_names_of_a_development_version_is_refused_in_one_line(tmp_path, data, words):
+    config = load_config(ELECTRA)
+    (tmp_path / 'config.json').write_text(json.dumps({**config, 'data': data}, default=list))
+    with pytest.raises(UserError, match=words) as refused:
+        open_run(str(tmp_path))
+    assert '\n' not in str(refused.value)
