@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """nanoGPT's model as one of ours: its spec, and where each tensor goes. Its linear maps are stored [out, in]."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import Keys
+from saccade.hub.template import Both
 
 _MIXER = 'layers/pattern_0/mixer'
 _FEEDFORWARD = 'layers/pattern_0/feedforward'
@@ -29,37 +27,39 @@ WEIGHTS = (
 RUNS = {'unrolled': 'model.stack:Unrolled', 'scanned': 'model.stack:Scanned'}
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From the fields of a `Size`, with `run`, to our model."""
-    norm = {'use': 'norm.layer:LayerNorm', 'bias': False}
-    return {
-        'use': 'model.decoder:Decoder',
-        'vocabulary': config['vocabulary'],
-        'context_length': config['context_length'],
-        'width': config['width'],
-        'layers': config['layers'],
-        'tied': True,
-        'position': {'use': 'position.learned:Learned', 'length': config['context_length']},
-        'norm': norm,
-        'run': {'use': RUNS[config['run']]},
-        'block': {
-            'use': 'block.pre_norm:PreNorm',
-            'norm': norm,
-            'mixer': {
-                'use': 'attention.multi_head:MultiHead',
-                'heads': config['heads'],
-                'mask': {'use': 'ops.mask:Causal'},
-                'position': {'use': 'position.none:NoPosition'},
-                'fused': True,
-                'kernel': {'use': 'attention.plain:Plain', 'query_chunks': config['chunks']},
-            },
-            'feedforward': {
-                'use': 'feedforward.mlp:MLP',
-                'activation': {'use': 'ops.activation:gelu'},
-                'bias': False,
-            },
+def _field(name: str) -> Both:
+    """The field of a `Size` of this name."""
+    return Both(lambda config: config[name], lambda value: {name: value})
+
+
+NORM = {'use': 'norm.layer:LayerNorm', 'bias': False}
+TEMPLATE = {
+    'use': 'model.decoder:Decoder',
+    'vocabulary': _field('vocabulary'),
+    'context_length': _field('context_length'),
+    'width': _field('width'),
+    'layers': _field('layers'),
+    'tied': True,
+    'position': {'use': 'position.learned:Learned', 'length': _field('context_length')},
+    'norm': NORM,
+    'run': Both(lambda config: {'use': RUNS[config['run']]}, lambda run: {}),
+    'block': {
+        'use': 'block.pre_norm:PreNorm',
+        'norm': NORM,
+        'mixer': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': _field('heads'),
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': {'use': 'position.none:NoPosition'},
+            'fused': True,
+            'kernel': {'use': 'attention.plain:Plain', 'query_chunks': _field('chunks')},
         },
-    }
+        'feedforward': {
+            'use': 'feedforward.mlp:MLP',
+            'activation': {'use': 'ops.activation:gelu'},
+            'bias': False,
+        },
+    },
+}
 
-
-FAMILY = Family(spec, WEIGHTS, prefix='', copies={}, ignored='', keys=Keys())
+FAMILY = Family(TEMPLATE, WEIGHTS, prefix='', copies={}, ignored='', keys=Keys())
