@@ -40,7 +40,6 @@ SMALL = {
     'most': 8,
     'train': 60,
     'classes': 3,
-    'size': (8, 8),
     'noise': 8,
     'text': 'text',
     'label': 'label',
@@ -87,8 +86,15 @@ def small(spec):
         'overlap': 4 if spec.get('overlap') else 0,
         'pair': 'target' if spec.get('pair') else None,
         'buckets': [8, 16] if spec.get('buckets') else [],
+        **{name: {**spec[name], 'size': [8, 8]} for name in _of_pixels(spec)},
     }
     return {**spec, **{name: value for name, value in given.items() if name in known}}
+
+
+def _of_pixels(spec):
+    """The fields with a processor of images of any size; those that are drawn have one."""
+    named = ['images'] * ('caption' in spec) + ['processor']
+    return [name for name in named if 'size' in spec.get(name, {})]
 
 
 def shipped():
@@ -158,11 +164,11 @@ def prepared(files, tmp_path):
         kinds = {
             'node_features': 'graphs.jsonl',
             'caption': 'captions.jsonl',
-            'hop': 'sounds',
-            'resampling': 'images',
             'images': 'seen.jsonl',
         }
-        path = files / next((kinds[field] for field in kinds if field in known), text)
+        of_files = {'data.audio.log_mel:LogMel': 'sounds', 'data.image.processor:ImageProcessor': 'images'}
+        other = of_files.get(spec.get('processor', {}).get('use'), text)
+        path = files / next((kinds[field] for field in kinds if field in known), other)
         data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
         return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
 
