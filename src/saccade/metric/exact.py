@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exact match: the share of texts that equal their references, character by character."""
+"""Exact match: the fraction of texts that equal their references, character by character."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from saccade.types import Metric, fraction
 
 @dataclass(frozen=True)
 class ExactMatch:
-    """Exact match; white space at either end makes no difference."""
+    """Exact match; white space at either end is ignored."""
 
     reports: ClassVar[tuple[Metric, ...]] = (fraction('exact_match'),)
 

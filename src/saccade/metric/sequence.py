@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence-labelling metrics: the share of labels that are right, and of whole sequences."""
+"""Sequence-labelling metrics: the fraction of correct labels, and of fully correct sequences."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ Labels = Sequence[str]
 
 @declares(fraction('token_accuracy'), fraction('exact_match'))
 def matched(gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, Measured]:
-    """Return `token_accuracy` and `exact_match`, the share of the sequences that are right in every place.
+    """Return `token_accuracy` and `exact_match`, the fraction of sequences with every label correct.
 
     Raises:
         UserError: there are no sequences.
