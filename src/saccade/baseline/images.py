@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classifiers of images that know nothing of patches: nearest neighbours, a linear model and a multilayer perceptron.
+"""Image classifiers on raw pixels: nearest neighbours, logistic regression and a multilayer perceptron.
 
-Those of scikit-learn, with its settings, on the pixels as the model gets them. Needs the extra `vision`.
+They are scikit-learn's, with its default settings apart from those below, on the pixels of the model's input. Needs the
+extra `vision`.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ _NEIGHBOURS, _HIDDEN = 3, (64,)
 
 @declares(fraction('accuracy'), fraction('linear_accuracy'), fraction('mlp_accuracy'))
 def classifiers(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
-    """Return the accuracy of 3 nearest neighbours as `accuracy`, and those of the others under their names.
+    """Return the accuracy of 3 nearest neighbours as `accuracy`, and `linear_accuracy` and `mlp_accuracy`.
 
     Raises:
         UserError: scikit-learn is not installed.
