@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""BERT: post-norm, GELU, learned positions, two types of tokens, an output tied to the embedding.
+"""BERT: post-norm, GELU, learned positions, two token types, an output tied to the embedding.
 
-Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and settings are those of `BertModel` in
-transformers, and of what stands on it.
+Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; names and settings of `BertModel` and its heads in
+transformers.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ HEADS = {
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `BertConfig` to our model, without heads.
+    """Return the spec of our model without its heads, from a `BertConfig`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     return trunk(config) | {'types': read(config, 'type_vocab_size', int)}
 
@@ -50,7 +50,7 @@ FAMILY = Family(
     },
     ignored=BUFFERS,
     keys=keys(),
-    # As TensorFlow has it, and with it the published bert-base-uncased.
+    # Names in TensorFlow checkpoints, and in the published bert-base-uncased.
     older={'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'},
     heads=HEADS,
 )

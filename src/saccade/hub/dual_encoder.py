@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of dual encoders of images and texts: two pre-norm towers whose heads end in one space.
+"""Base of dual encoders of images and texts: two pre-norm towers with heads into one embedding space.
 
 Radford et al. 2021, "CLIP", https://arxiv.org/abs/2103.00020; Zhai et al. 2023, "SigLIP",
-https://arxiv.org/abs/2303.15343. The names and settings are those of transformers. Its linear maps are stored
-[out, in], its kernel of patches [out, channels, rows, columns].
+https://arxiv.org/abs/2303.15343. Names and settings are those of transformers. Linear kernels are stored [out, in], the
+patch kernel [out, channels, rows, columns].
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ _LAYER = {
 
 
 def tower(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
-    """From the config of one of their towers to what both of ours have: width, layers, norm and block.
+    """Return the spec common to both towers: width, layers, norm and block.
 
     Args:
-        mask: of its attention, in `ops.mask`.
+        mask: name of the attention mask, in `ops.mask`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     return {
         'use': 'model.encoder:Encoder',
@@ -54,7 +54,7 @@ def tower(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
 
 
 def attention(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
-    """The attention of a tower.
+    """Return the spec of a tower's attention.
 
     Raises:
         UserError: as for `tower`.
@@ -71,7 +71,7 @@ def attention(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
 
 
 def feedforward(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The feed-forward layer of a tower.
+    """Return the spec of a tower's feed-forward layer.
 
     Raises:
         UserError: as for `tower`.
@@ -84,7 +84,7 @@ def feedforward(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_images(config: Mapping[str, Any], before: int) -> dict[str, Any]:
-    """What a tower of images has besides, but for its embedding: positions. Args: before, class tokens.
+    """Return the other settings of an image tower: positions. Args: before, number of class tokens.
 
     Raises:
         UserError: as for `tower`.
@@ -97,7 +97,7 @@ def of_images(config: Mapping[str, Any], before: int) -> dict[str, Any]:
 
 
 def of_texts(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tower of texts has besides: a vocabulary and positions.
+    """Return the other settings of a text tower: vocabulary and positions.
 
     Raises:
         UserError: as for `tower`.
@@ -111,12 +111,12 @@ def of_texts(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def towers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the settings of the two towers, of images and of texts.
+    """Return the settings of the image tower and of the text tower.
 
-    An older folder of CLIP has them in `*_config_dict` too, which counts if they differ.
+    An older CLIP folder also has them in `*_config_dict`, which takes precedence.
 
     Raises:
-        UserError: one is missing, or is no object.
+        UserError: the settings of a tower are missing, or are not an object.
     """
     image, text = (
         read(config, f'{name}_config_dict', dict, None) or read(config, f'{name}_config', dict)
@@ -126,12 +126,12 @@ def towers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, A
 
 
 def inputs(config: Mapping[str, Any]) -> tuple[Any, ...]:
-    """One image of zeros and one text, as the model reads them."""
+    """Return the inputs of the model's `init`: one image of zeros and one text."""
     return image(towers(config)[0])[0], np.zeros((1, 1), np.int32), CONTEXT
 
 
 def weights(patches: str) -> tuple[Weight, ...]:
-    """The weights that both families have. Args: patches, the path of the embedding of patches."""
+    """Return the weights common to both families. Args: patches, path of the patch embedding."""
     ours = f'image/{patches}'
     return (
         Weight('text_model.embeddings.token_embedding.weight', 'V D -> V D', ('text/embedding',)),

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ELECTRA: BERT's layers, under an embedding that may be narrower; a generator's head, or a discriminator's.
+"""ELECTRA: BERT's layers over an embedding that may be narrower; the head of a generator or of a discriminator.
 
-Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; the names and settings are those of `ElectraModel` in
-transformers, and of what stands on it.
+Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; names and settings of `ElectraModel` and its heads in
+transformers.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ WEIGHTS = (*embeddings(), *affine('embeddings_project', 'embedding_output'), *BE
 
 
 def _replaced(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Spec of the head that scores whether a token was replaced by the generator."""
+    """Return the spec of the head that scores each token as original or replaced by the generator."""
     return {'use': 'head.each_token:EachToken', 'activation': hidden_activation(config), 'classes': 1}
 
 
@@ -52,10 +52,10 @@ HEADS = {
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From an `ElectraConfig` to our model, without heads.
+    """Return the spec of our model without its heads, from an `ElectraConfig`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     found, narrow = trunk(config), read(config, 'embedding_size', int)
     return found | {
@@ -70,7 +70,7 @@ FAMILY = Family(
     prefix='electra.',
     copies={'generator_lm_head.weight': 'embeddings.word_embeddings.weight'},
     ignored=BUFFERS,
-    # Of multiple choice.
+    # Used only for multiple choice.
     keys=keys(harmless=('summary_activation', 'summary_last_dropout', 'summary_type', 'summary_use_proj')),
     heads=HEADS,
 )

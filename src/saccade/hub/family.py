@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Model families: what each declares of its config and its tensors, and where it is found.
+"""Model families: the description of a family's config and tensors, and its lookup by `model_type`.
 
-A family is one file of this package, named as `model_type` in its config.json.
+A family is one file of this package, named after `model_type` in its config.json.
 """
 
 import pkgutil
@@ -18,22 +18,22 @@ from saccade.hub.keys import Keys
 from saccade.hub.setting import read, shortened
 from saccade.types import LayerContext, UserError
 
-Table = Callable[[int, int], np.ndarray]  # from its numbers of rows and columns
+Table = Callable[[int, int], np.ndarray]  # (rows, columns) -> table
 
-CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # of one place
+CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # one row of one position
 ONE_TEXT = np.zeros((1, 1), np.int32), CONTEXT
 
 
 @dataclass(frozen=True)
 class Weight:
-    """Mapping of one tensor of theirs to parameters of ours.
+    """Mapping of one Hugging Face tensor to our parameters.
 
     Attributes:
-        theirs: its name, without the family's prefix; * stands for the number of the layer.
-        layout: from its axes to ours within a layer, as einops writes it, in the letters of the axis table.
-            Where the tensor holds several of our parameters, their axis is `part`, and the first of ours.
-        ours: the paths of the parameters that it holds, in order.
-        skipped: how many rows it has before the first of ours.
+        theirs: name of the tensor, without the family's prefix; * represents the layer number.
+        layout: einops pattern from its axes to ours within a layer, in the letters of the axis table. If the tensor
+            holds several of our parameters, `part` is the axis over them, the first axis of the result.
+        ours: paths of our parameters in the tensor, in order.
+        skipped: number of rows of the tensor before the first row of ours.
     """
 
     theirs: str
@@ -44,12 +44,12 @@ class Weight:
 
 @dataclass(frozen=True)
 class Head:
-    """Head of an encoder, as some of a family's models have it.
+    """Head of an encoder, in some models of a family.
 
     Attributes:
-        name: ours.
-        spec: from their config.json to ours; it raises a UserError as that of a family does.
-        weights: its tensors.
+        name: our name of the head.
+        spec: returns our spec from a config.json; raises a UserError as `Family.spec` does.
+        weights: tensors of the head.
     """
 
     name: str
@@ -59,22 +59,22 @@ class Head:
 
 @dataclass(frozen=True)
 class Family:
-    """Model family: how its folders are converted to our models.
+    """Model family: conversion of its folders to our models.
 
     Attributes:
-        spec: from their config.json to our model, as it stands under config.model; it raises a UserError where a
-            setting is missing, has the wrong type, or asks for what we cannot represent.
-        weights: every tensor of every model of the family; one is asked for if the model at hand has its parameters.
-        prefix: may stand before each name, or be absent.
-        copies: tensors that may be stored next to the one they are tied to; name -> name.
-        ignored: a regular expression of the names that hold no parameter.
-        keys: of their config.json, but for those that `spec`, `heads` and `inputs` read.
-        older: how names end in older folders -> how they end in `weights`.
-        heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
-            Tensors of another's heads may be stored too.
-        tokens: what config.json says of generation where it does not mention it: the defaults of their config class.
-        inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
-        constants: names of tables that are the same in every model of the family -> the table.
+        spec: returns the spec of our model (config.model) from a config.json; raises a UserError if a setting is
+            missing, has the wrong type or an unsupported value.
+        weights: all tensors of all models of the family; those whose parameters our model has are required.
+        prefix: optional prefix of each name.
+        copies: tensors that may be stored in addition to the tensor they are tied to; name -> name.
+        ignored: regular expression for names that hold no parameter.
+        keys: keys of config.json other than those that `spec`, `heads` and `inputs` read.
+        older: endings of names in older folders -> endings in `weights`.
+        heads: heads of an encoder, by the architecture in config.json; the first is the default. Tensors of other
+            heads may be stored too.
+        tokens: defaults of the config class for generation settings that config.json omits.
+        inputs: returns the arguments of the model's `init` between key and `train`, for one row, from a config.json.
+        constants: names of tables that are equal in every model of the family -> the table.
     """
 
     spec: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -93,7 +93,7 @@ class Family:
         """Return the heads of the model that config.json describes.
 
         Raises:
-            UserError: it names an architecture that is none of the family's; those that there are are named.
+            UserError: its architecture is not one of the family's; the message lists them.
         """
         named = read(config, 'architectures', list, [])
         if not self.heads:
@@ -107,17 +107,17 @@ class Family:
 
 
 def find_family(model_type: str) -> Family:
-    """Return FAMILY of the file of this name.
+    """Return FAMILY of the file with this name.
 
     Raises:
-        UserError: there is none; those that there are are named.
+        UserError: there is no such family; the message lists the families.
     """
     files = [name for _, name, _ in pkgutil.iter_modules(hub.__path__)]
     if model_type in files:
         return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')
     known = []
     for name in files:
-        with suppress(UserError):  # a file that is no family has no FAMILY
+        with suppress(UserError):  # a base module has no FAMILY
             if isinstance(build.load(f'hub.{name}:FAMILY'), Family):
                 known.append(name)
     raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {", ".join(known)}')

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of BERT-like encoders, from their names to ours: 'masked', 'pooled', 'tokens'."""
+"""Heads of BERT-like encoders, mapped to our heads 'masked', 'pooled' and 'tokens'."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from saccade.hub.encoder import Words, affine, layer_norm, norm
 from saccade.hub.family import Head, Weight
 from saccade.hub.setting import ACTIVATIONS, read, read_activation, require
 
-Setting = Callable[[Mapping[str, Any]], Any]  # a value, read from their config.json
+Setting = Callable[[Mapping[str, Any]], Any]  # reads a value from a config.json
 
 
 @dataclass(frozen=True)
 class Output:
-    """Output layer of theirs: its name, how many classes it scores, and the dropout of its input."""
+    """Output layer: name of its tensors, number of classes, and dropout rate of its input."""
 
     name: str
     classes: Setting
@@ -23,16 +23,16 @@ class Output:
 
 
 def hidden_activation(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of the activation that the layers have.
+    """Return the spec of the layers' activation.
 
     Raises:
-        UserError: the setting is missing, or cannot be represented.
+        UserError: the setting is missing or not supported.
     """
     return read_activation(config, Words.activation)
 
 
 def always(name: str) -> Setting:
-    """Return the activation of this name, whatever the layers have."""
+    """Return a setting with a constant value: the activation of this name."""
     return lambda config: dict(ACTIVATIONS[name])
 
 
@@ -41,31 +41,31 @@ _TANH = always('tanh')
 
 
 def labels(config: Mapping[str, Any]) -> int:
-    """How many classes there are; config.json need not say it of two."""
+    """Return the number of classes; 2 where config.json omits it."""
     return len(read(config, 'id2label', dict, {})) or read(config, 'num_labels', int, 2)
 
 
 def two(config: Mapping[str, Any]) -> int:
-    """Of a pair of texts: it is one, or it is not. Of a token: the answer starts there, it stops there."""
+    """Return 2, the outputs of a pair classifier (related, unrelated), and of span question answering (start, stop)."""
     return 2
 
 
 def rate(key: str) -> Setting:
-    """The dropout under a key."""
+    """Return a setting that reads a dropout rate by its key."""
     return lambda config: read(config, key, float)
 
 
 def classifier_dropout(config: Mapping[str, Any]) -> float:
-    """Return the dropout rate before a classifier; without one of its own it is that of the layers.
+    """Return the dropout rate of a classifier's input; by default the dropout rate of the layers.
 
     Raises:
-        UserError: a setting is missing, or is no number that is finite and at least 0.
+        UserError: a setting is missing, or is not a finite number of at least 0.
     """
     return read(config, 'classifier_dropout', float, read(config, Words.dropout, float))
 
 
 def masked(hidden: str, normed: str, output: str, function: Setting = hidden_activation) -> Head:
-    """The head 'masked', by their names of its layers; the output layer's kernel is the embedding."""
+    """Return the head 'masked', from the names of its layers; the output kernel is the embedding."""
 
     def spec(config: Mapping[str, Any]) -> dict[str, Any]:
         require(config, 'tie_word_embeddings', True)
@@ -76,9 +76,9 @@ def masked(hidden: str, normed: str, output: str, function: Setting = hidden_act
 
 
 def pooled(hidden: str, output: Output | None = None, function: Setting = _TANH) -> Head:
-    """The head 'pooled' of the first token, by their names of its layers; without an output it ends in the hidden one.
+    """Return the head 'pooled' of the first token, from the names of its layers; without `output` it has no classifier.
 
-    RoBERTa and ELECTRA, in training, also drop out what the hidden layer reads; ours does not.
+    In training, RoBERTa and ELECTRA also apply dropout to the input of the hidden layer; ours does not.
     """
 
     def spec(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def pooled(hidden: str, output: Output | None = None, function: Setting = _TANH)
 
 
 def each_token(output: Output) -> Head:
-    """The head 'tokens', of an output layer alone."""
+    """Return the head 'tokens': only an output layer."""
 
     def spec(config: Mapping[str, Any]) -> dict[str, Any]:
         return {'use': 'head.each_token:EachToken', **_scores(output, config)}

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Llama: rotary positions, RMS norms before each branch, SwiGLU, grouped heads, no biases.
+"""Llama: rotary positions, pre-norm with RMSNorm, SwiGLU, grouped-query attention, no biases.
 
-Touvron et al. 2023, https://arxiv.org/abs/2302.13971, and its successors up to 3.3; the names and settings are
-those of `LlamaForCausalLM` in transformers, of version 4 or 5. Its linear maps are stored [out, in].
+Touvron et al. 2023, https://arxiv.org/abs/2302.13971, and its successors up to 3.3; names and settings of
+`LlamaForCausalLM` in transformers, version 4 or 5. Linear kernels are stored [out, in].
 """
 
 from collections.abc import Mapping
@@ -42,15 +42,15 @@ WEIGHTS = (
 
 _KEYS = Keys(
     required={**CAUSAL, 'partial_rotary_factor': 1.0},
-    harmless=('pretraining_tp',),  # slices of a product, which is the same
+    harmless=('pretraining_tp',),  # computes a product in slices, with the same result
 )
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `LlamaConfig` to our model.
+    """Return the spec of our model, from a `LlamaConfig`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     norm = {'use': 'norm.rms:RMSNorm', 'epsilon': read(config, 'rms_norm_eps', float, 1e-6)}
     return {
@@ -94,13 +94,15 @@ def _mixer(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rotary(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Version 5 keeps all of it in `rope_parameters`, version 4 the base apart and the rest in `rope_scaling`."""
+    """Return the spec of rotary positions. Version 5 has all settings in `rope_parameters`; version 4 splits them into
+    `rope_theta` and `rope_scaling`.
+    """
     key = 'rope_scaling' if read(config, 'rope_scaling', dict, {}) else 'rope_parameters'
     rope = Settings(read(config, key, dict, {}), f'{key}.')
     require(rope, 'partial_rotary_factor', 1.0)
     kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
     if kind not in _SCALINGS:
-        raise UserError(f'config.json: there is no rope_type {shortened(kind)}; there are {", ".join(_SCALINGS)}')
+        raise UserError(f'config.json: unknown rope_type {shortened(kind)}; known: {", ".join(_SCALINGS)}')
     base = read(rope, 'rope_theta', float, read(config, 'rope_theta', float, 10000.0))
     if base < 1:
         raise UserError(f'config.json: rope_theta must be at least 1, not {base:g}')
@@ -136,7 +138,7 @@ FAMILY = Family(
     WEIGHTS,
     prefix='model.',
     copies={'lm_head.weight': 'embed_tokens.weight'},
-    ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
+    ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # computed from rope_theta
     keys=_KEYS,
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Marian: a translation model with post-norm, biases everywhere, sinusoids, one embedding, and a bias of the logits.
+"""Marian: a translation model with post-norm, biases everywhere, sinusoidal positions, one embedding, and a logit bias.
 
-Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in C++", https://arxiv.org/abs/1804.00344, as the
-OPUS-MT models are published; the names and settings are those of `MarianMTModel` in transformers. Its linear maps are
-stored [out, in]; all sines of a position stand before its cosines.
+Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in C++", https://arxiv.org/abs/1804.00344, as in
+the published OPUS-MT models; names and settings of `MarianMTModel` in transformers. Linear kernels are stored [out,
+in]; in a position vector all sines precede all cosines.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read, read_activation, require
 from saccade.ops.rotary import frequencies
 
-# How they call what a layer holds, by ours.
+# Our names within a layer -> theirs.
 _LAYER = {f'mixer/{ours}': f'self_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
     'mixer/output': 'self_attn.out_proj',
     'mixer_norm': 'self_attn_layer_norm',
@@ -45,13 +45,13 @@ _KEYS = Keys(
         'share_encoder_decoder_embeddings': True,
         'tie_word_embeddings': True,
         'activation_dropout': 0.0,
-        # Of older folders.
+        # In older folders.
         'static_position_embeddings': True,
         'normalize_before': False,
         'normalize_embedding': False,
         'add_final_layer_norm': False,
     },
-    # Of one tower without the other, and of training.
+    # Settings of a single tower, and of training.
     harmless=('is_decoder', 'encoder_layerdrop', 'decoder_layerdrop'),
     aliases={
         'hidden_size': 'd_model',
@@ -62,10 +62,10 @@ _KEYS = Keys(
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `MarianConfig` to our model.
+    """Return the spec of our model, from a `MarianConfig`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     require(config, 'decoder_vocab_size', read(config, 'vocab_size', int))
     decoder = _tower(config, 'decoder', 'Causal')
@@ -83,7 +83,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tower(config: Mapping[str, Any], name: str, mask: str) -> dict[str, Any]:
-    """Spec of one tower, without cross-attention."""
+    """Return the spec of one tower, without cross-attention."""
     width, dropout = read(config, 'd_model', int), read(config, 'dropout', float, 0.1)
     return {
         'vocabulary': read(config, 'vocab_size', int),
@@ -123,7 +123,7 @@ def _mixer(config: Mapping[str, Any], tower: str, mask: str) -> dict[str, Any]:
 
 
 def _sinusoids(length: int, width: int) -> np.ndarray:
-    """Table of positions, [T D]."""
+    """Return the table of positions, [T D]."""
     angle = np.arange(length)[:, None] * frequencies(width, 10000.0)
     return np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)[:, :width]
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""RoBERTa: BERT's layers; positions that count from 2, and one type of tokens.
+"""RoBERTa: BERT's layers; positions that count from 2, and one token type.
 
-Liu et al. 2019, "RoBERTa", https://arxiv.org/abs/1907.11692; the names and settings are those of `RobertaModel` in
-transformers, and of what stands on it. The first two rows of its table of positions belong to padding.
+Liu et al. 2019, "RoBERTa", https://arxiv.org/abs/1907.11692; names and settings of `RobertaModel` and its heads in
+transformers. The first two rows of its position table are for padding.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ HEADS = {
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `RobertaConfig` to our model, without heads.
+    """Return the spec of our model without its heads, from a `RobertaConfig`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     return trunk(config, skipped=_BEFORE) | {'types': read(config, 'type_vocab_size', int)}
 

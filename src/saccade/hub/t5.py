@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""T5, versions 1.0 and 1.1, and what shares its config: Flan-T5, ByT5. RMS pre-norm, no biases, relative positions.
+"""T5, versions 1.0 and 1.1, and models with its config: Flan-T5, ByT5. RMS pre-norm, no biases, relative positions.
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
-https://arxiv.org/abs/1910.10683; the names and settings are those of `T5ForConditionalGeneration` in transformers. Its
-linear maps are stored [out, in]. Version 1.0 projects onto its embedding, scaled; 1.1 has an output of its own.
+https://arxiv.org/abs/1910.10683; names and settings of `T5ForConditionalGeneration` in transformers. Linear kernels are
+stored [out, in]. Version 1.0 projects onto its scaled embedding; version 1.1 has an output kernel.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read, read_activation, shortened
 from saccade.types import UserError
 
-_TRAINED_ON = 512  # tokens, of the published models; their positions know no bound
+_TRAINED_ON = 512  # tokens, for the published models; relative positions have no bound
 
 
 def _attention(theirs: str, ours: str) -> tuple[Weight, ...]:
@@ -40,7 +40,7 @@ _BRANCHES = {
 
 
 def _tower(name: str, *branches: str) -> tuple[Weight, ...]:
-    """The weights of one tower, whose layers have these branches."""
+    """Return the weights of one tower, whose layers have these branches."""
     table = f'{name}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'
     weights = [
         Weight(table, 'buckets N -> buckets N', (f'{name}/shared/table',)),
@@ -66,7 +66,7 @@ WEIGHTS = (
 
 _KEYS = Keys(
     required={**CAUSAL, 'is_encoder_decoder': True},
-    # Of one tower without the other, and of a classifier.
+    # Settings of a single tower, and of a classifier.
     harmless=('is_decoder', 'classifier_dropout'),
     aliases={
         'hidden_size': 'd_model', 'num_attention_heads': 'num_heads', 'num_hidden_layers': 'num_layers',
@@ -76,12 +76,12 @@ _KEYS = Keys(
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `T5Config` to our model.
+    """Return the spec of our model, from a `T5Config`.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
-    # Version 5 of transformers keeps the former alone: what is not scaled was not tied.
+    # In folders of transformers version 5, `scale_decoder_outputs` decides: an unscaled output is not tied.
     width, tied = read(config, 'd_model', int), read(config, 'tie_word_embeddings', bool, True)
     scaled = read(config, 'scale_decoder_outputs', bool, tied)
     layers = read(config, 'num_layers', int)
@@ -101,7 +101,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _layers(config: Mapping[str, Any], both_ways: bool) -> dict[str, Any]:
-    """Spec of what both towers share, with a block without cross-attention."""
+    """Return the spec common to both towers, with a block without cross-attention."""
     norm = {'use': 'norm.rms:RMSNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-6)}
     mixer = _mixer(config, 'Full' if both_ways else 'Causal')
     return {
@@ -137,15 +137,15 @@ def _mixer(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
 
 
 def _inner(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The feed-forward layer: `feed_forward_proj` is its activation, after 'gated-' if it is gated."""
+    """Return the spec of the feed-forward layer: `feed_forward_proj` is its activation, 'gated-' before it if gated."""
     projection = read(config, 'feed_forward_proj', str, 'relu')
     gate, _, name = projection.rpartition('-')
     if gate not in ('', 'gated'):
         raise UserError(
-            f'config.json: feed_forward_proj is {shortened(projection)}, which cannot be represented; an activation '
-            "can, and 'gated-' before one"
+            f'config.json: feed_forward_proj is {shortened(projection)}, which cannot be represented; supported are an '
+            "activation, and 'gated-' with an activation"
         )
-    # In both versions of its authors' code, gelu is its approximation by tanh.
+    # In both versions of the authors' code, gelu is the tanh approximation.
     named = {'feed_forward_proj': 'gelu_new' if projection == 'gated-gelu' else name}
     given = read(config, 'dense_act_fn', str, None)
     width, inner = read(config, 'd_model', int), read(config, 'd_ff', int)
@@ -165,10 +165,10 @@ FAMILY = Family(
     copies=dict.fromkeys(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
-    # A table that cross-attention had in the first published folders, and never used.
+    # A table of cross-attention in the first published folders, which is unused.
     ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
     keys=_KEYS,
-    # Version 1.0 has one map inwards, where 1.1 has the gate beside it.
+    # Version 1.0 has one input kernel; version 1.1 has two, one of them the gate.
     older={'.wi.weight': '.wi_1.weight'},
     tokens={'pad_token_id': 0, 'eos_token_id': 1},
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of Vision Transformers: patches, class tokens, learned positions of a grid, and a pre-norm stack of layers.
+"""Base of Vision Transformers: patches, class tokens, a learned grid of positions, and a pre-norm stack of layers.
 
-Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; the names and settings are
-those of transformers. Its linear maps are stored [out, in], its kernel of patches [out, channels, rows, columns].
+Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; names and settings are those
+of transformers. Linear kernels are stored [out, in], the patch kernel [out, channels, rows, columns].
 """
 
 from collections.abc import Mapping
@@ -38,13 +38,13 @@ LAYERS = layers(
 
 
 def trunk(config: Mapping[str, Any], tokens: int) -> dict[str, Any]:
-    """From their config to our encoder, without heads.
+    """Return the spec of our encoder, without heads, from a config.json.
 
     Args:
-        tokens: class tokens before the patches.
+        tokens: number of class tokens before the patches.
 
     Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        UserError: a setting is missing, has the wrong type or an unsupported value.
     """
     patch, (rows, columns) = read(config, 'patch_size', int), grid(config)
     dropout, embed = read(config, 'hidden_dropout_prob', float), {'use': 'embed.patch:PatchEmbedding', 'patch': patch}
@@ -88,10 +88,10 @@ def trunk(config: Mapping[str, Any], tokens: int) -> dict[str, Any]:
 
 
 def grid(config: Mapping[str, Any]) -> tuple[int, int]:
-    """Rows and columns of the patches of an image.
+    """Return the rows and columns of an image's patches.
 
     Raises:
-        UserError: a setting is missing or has the wrong type, or patches do not divide images.
+        UserError: a setting is missing or has the wrong type, or the patch size does not divide the image size.
     """
     size, patch = read(config, 'image_size', int), read(config, 'patch_size', int)
     if size % patch:
@@ -100,13 +100,13 @@ def grid(config: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def image(config: Mapping[str, Any]) -> tuple[np.ndarray, LayerContext]:
-    """One image of zeros, as the model reads it."""
+    """Return the inputs of the model's `init`: one image of zeros, and its context."""
     size = read(config, 'image_size', int)
     return np.zeros((1, size, size, read(config, 'num_channels', int, 3)), np.float32), CONTEXT
 
 
 def weights(tokens: Mapping[str, str]) -> tuple[Weight, ...]:
-    """The weights of a Vision Transformer. Args: tokens, the path of each class token of ours by their name."""
+    """Return the weights of a Vision Transformer. Args: tokens, path of each class token, by its Hugging Face name."""
     inside = 'embed/' * (1 + len(tokens))
     return (
         *(Weight(f'embeddings.{theirs}', '1 1 D -> D', (ours,)) for theirs, ours in tokens.items()),
@@ -118,7 +118,7 @@ def weights(tokens: Mapping[str, str]) -> tuple[Weight, ...]:
 
 
 def classifier(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The head that reads the first token."""
+    """Return the spec of the classifier on the first token."""
     return {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'classes': labels(config)}
 
 
@@ -131,4 +131,4 @@ def _pooler_activation(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 POOLER = pooled('pooler.dense', function=_pooler_activation)
-KEYS = Keys(harmless=('encoder_stride',))  # of masked images
+KEYS = Keys(harmless=('encoder_stride',))  # used only for masked images
