@@ -98,7 +98,7 @@ def test_a_damaged_folder_is_made_anew_in_one_line(tmp_path, caplog, damage, nam
     assert {path: path.read_text() for path in files_of(kept(folder, make))} == wanted
     assert len(caplog.messages) == 1
     assert str(folder) in caplog.text
-    assert 'it is made anew' in caplog.text
+    assert 'it is rebuilt' in caplog.text
     assert kept(folder, make) == folder
     assert len(caplog.messages) == 1
 
@@ -116,7 +116,7 @@ def test_a_damaged_cache_gives_the_same_data(tmp_path, data, caplog, damage):
         DAMAGES[damage](path)
         assert_same(content(data.prepare(cache)), wanted)
         assert len(caplog.messages) == 1, (path, caplog.messages)
-        assert 'it is made anew' in caplog.text
+        assert 'it is rebuilt' in caplog.text
         assert files_of(cache) == [cache / file.relative_to(spare) for file in files_of(spare)]
 
 
@@ -143,7 +143,9 @@ def test_what_cannot_be_made_anew_is_to_be_deleted(tmp_path, monkeypatch):
         raise PermissionError(13, 'Permission denied')
 
     monkeypatch.setattr(cache_module.os, 'rename', refuse)
-    with pytest.raises(UserError, match=r'folder: a is not as it was .*, and it cannot be made anew \(.*\): delete it'):
+    with pytest.raises(
+        UserError, match=r'folder: a has changed since it was .*, and it cannot be rebuilt \(.*\): delete it'
+    ):
         kept(folder, make)
 
 

@@ -233,13 +233,16 @@ class Same:
         (lambda: Dates(languages=('en', 'xx')), "no language 'xx'; there are en, de, fr, it, es"),
         (lambda: Dates(first=2000, last=1999), 'years of four digits'),
         (lambda: Addition(digits=16), 'digits must be 1 to 15, not 16'),
-        (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, and shortest is 4'),
+        (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, below shortest, 4'),
         (lambda: Pointer(symbols=3, length=0), 'length must be at least 1, not 0'),
-        (lambda: Recall(keys=2, values=1, pairs=3), 'asks 1 of 3 pairs of 2 keys'),
+        (lambda: Recall(keys=2, values=1, pairs=3), '1 queries of 3 pairs of 2 keys'),
         (lambda: data((Copy, SHORT), held_out=0.0), 'held_out must be above 0'),
         (lambda: data((Copy, SHORT), train=0), 'train must be at least 1'),
-        (lambda: data((Copy, SHORT), buckets=(8, 8)), r'data.buckets: \[8, 8\] must be lengths of 1 or more that grow'),
-        (lambda: data((Copy, SHORT), buckets=(0,)), r'data.buckets: \[0\] must be lengths of 1 or more that grow'),
+        (
+            lambda: data((Copy, SHORT), buckets=(8, 8)),
+            r'data.buckets: \[8, 8\] must be increasing lengths of 1 or more',
+        ),
+        (lambda: data((Copy, SHORT), buckets=(0,)), r'data.buckets: \[0\] must be increasing lengths of 1 or more'),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):
@@ -248,5 +251,5 @@ def test_what_cannot_be_is_refused(make, message):
 
 
 def test_a_generator_of_one_pair_is_refused(tmp_path):
-    with pytest.raises(UserError, match='so few different pairs that none is for'):
+    with pytest.raises(UserError, match='too few distinct pairs: none is for'):
         data((Same, {})).prepare(tmp_path)

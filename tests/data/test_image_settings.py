@@ -90,21 +90,21 @@ def test_pixels(tmp_path, settings, expected):
 @pytest.mark.parametrize(
     ('settings', 'words'),
     [
-        ({'crop_pct': 0.875}, r'crop_pct is 0\.875; only resizing, cropping the centre and normalising are supported'),
+        ({'crop_pct': 0.875}, r'crop_pct is 0\.875; only resizing, centre cropping and normalising are supported'),
         ({'do_pad': True}, 'do_pad is True; only'),
         ({'do_flip_channel_order': True}, 'do_flip_channel_order is True; only'),
         ({'size_divisor': 32}, 'size_divisor is 32; only'),
         ({'image_processor_type': 'ConvNextImageProcessor'}, "image_processor_type 'ConvNextImageProcessor' is not"),
-        ({'size': {'shortest_edge': 32}}, r"size is \{'shortest_edge': 32\}, which makes images of several sizes"),
+        ({'size': {'shortest_edge': 32}}, r"size is \{'shortest_edge': 32\}, which gives images of several sizes"),
         ({'size': {'shortest_edge': 32, 'longest_edge': 64}}, r"size is \{.*'longest_edge': 64\}, which cannot be"),
-        ({'size': {'height': 32}}, r"size is \{'height': 32\}, which cannot be represented; \{'height': rows"),
+        ({'size': {'height': 32}}, r"size is \{'height': 32\}, which is not supported; supported are \{'height': rows"),
         ({'size': {'height': 32, 'width': 0}}, 'size is .*, which cannot be represented'),
         ({'size': '32'}, "size is '32', which cannot be represented"),
         ({'size': True}, 'size is True, which cannot be represented'),
-        ({'size': 32, 'do_center_crop': True, 'crop_size': {'shortest_edge': 32}}, 'size is 32, which makes'),
+        ({'size': 32, 'do_center_crop': True, 'crop_size': {'shortest_edge': 32}}, 'size is 32, which gives'),
         ({'resample': 9}, r'resample is 9; it must be a number of Pillow, from 0 to \d'),
         ({'rescale_factor': 0}, 'rescale_factor is 0; it must be a number above 0'),
-        ({'image_mean': 'grey'}, 'is no processor of images'),
+        ({'image_mean': 'grey'}, 'is not a processor of images'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_represented_is_refused(tmp_path, settings, words):

@@ -49,7 +49,7 @@ def test_a_model_that_has_a_place_for_every_token_is_taken(given, tokenizer):
         (pair(9, 9), ONE, r'^config\.model\.discriminator\.vocabulary, config\.model\.generator\.vocabulary: 9 is'),
         (pair(9, ONE.size), ONE, r'^config\.model\.generator\.vocabulary: 9 is smaller'),
         (model(vocabulary=ONE.size, source_vocabulary=3), ONE, r'^config\.model\.source_vocabulary: 3 is smaller'),
-        (model(vocabulary=ONE.size), TWO, 'data.source_tokenizer: the model has one embedding for both sides'),
+        (model(vocabulary=ONE.size), TWO, 'data.source_tokenizer: the model has one embedding for source and target'),
         (model(vocabulary=ONE.size, source_vocabulary=2), TWO, 'model.source_vocabulary: 2 is smaller than'),
     ],
 )

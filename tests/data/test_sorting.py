@@ -68,7 +68,7 @@ def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
     fewer = Sorting(context_length=8, length=6, highest=10)
     assert fewer.prepare(tmp_path, open_tokenizer(tmp_path / 'tokenizer.json')).processor.size == 25
     more = Sorting(context_length=8, length=6, highest=30)
-    with pytest.raises(UserError, match='no token of its own for each number below 30'):
+    with pytest.raises(UserError, match='no separate token for each number below 30'):
         more.prepare(tmp_path, open_tokenizer(tmp_path / 'tokenizer.json'))
 
 
@@ -78,7 +78,7 @@ def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
         (dict(context_length=7), r'data\.context_length: 6 numbers need 8 tokens, not 7'),
         (dict(length=0), 'length must be at least 1'),
         (dict(highest=0), 'highest must be at least 1'),
-        (dict(length=1, highest=2), 'so few different sequences that validation leaves none for training'),
+        (dict(length=1, highest=2), 'so few distinct sequences that validation leaves none for training'),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, changes, message):

@@ -140,7 +140,7 @@ def test_batches_are_as_announced_and_padding_counts_for_nothing(tmp_path):
         ((('a', 'b'), ('O', 'PLACE')), r"dev\.conll, line 3: tag 2 is 'PLACE', which is neither O nor B- or I-"),
         (
             (('a', 'b'), ('O', 'B-X')),
-            r"dev\.conll, line 3: tag 2: 'B-X' is no class of the training split, .* B-PLACE, I-",
+            r"dev\.conll, line 3: tag 2: 'B-X' is not a class of the training split, .* B-PLACE, I-",
         ),
     ],
 )

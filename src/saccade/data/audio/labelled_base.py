@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled sounds."""
+"""Base of datasets of labelled sounds."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -40,15 +40,15 @@ class LabelledSounds:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledSoundsBase(DatasetBase):
-    """Base of the datasets of labelled sounds.
+    """Base of datasets of labelled sounds.
 
     Attributes:
-        context_length: frames of a row; what is beyond is cut off.
-        rate: samples a second.
-        window: samples of a frame.
+        context_length: number of frames per row; longer sounds are truncated.
+        rate: samples per second.
+        window: samples per frame.
         hop: samples from one frame to the next.
-        mels: F, bands of a frame.
-        low, high: Hz, where the first band begins and the last one ends; high None: half the rate.
+        mels: number of bands per frame (F).
+        low, high: frequencies in Hz at which the first band begins and the last one ends; high None: half the rate.
     """
 
     context_length: Count
@@ -67,15 +67,15 @@ class LabelledSoundsBase(DatasetBase):
 
     @property
     def _described(self) -> LogMel:
-        """The processor that the fields describe, without mean and deviation."""
+        """Processor with the settings of the fields, without mean and deviation."""
         return LogMel(**{name: getattr(self, name) for name in _SETTINGS})
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(blank(self.context_length, self.mels), batch_size)
 
     def open_processor(self, folder: Path) -> LogMel | None:
-        """Open the processor in a run's folder; None where there is none.
+        """Open the processor in a run's folder; None if there is none.
 
         Raises:
             UserError: its file is damaged.
@@ -83,15 +83,15 @@ class LabelledSoundsBase(DatasetBase):
         return LogMel.load(folder)
 
     def require_model(self, model: Part[Model], processor: LogMel | None) -> None:
-        """Refuse the processor of a model that was trained on other frames."""
+        """Check that a model's processor has the declared settings."""
         if processor is not None:
             self.frame(processor)
 
     def frame(self, processor: LogMel) -> int:
-        """Return how many frames a row has.
+        """Return the number of frames per row.
 
         Raises:
-            UserError: the processor makes other frames than the data are said to have.
+            UserError: a setting of the processor differs from the data's.
         """
         for name in _SETTINGS:
             if getattr(processor, name) != getattr(self, name):
@@ -103,7 +103,7 @@ class LabelledSoundsBase(DatasetBase):
         return read_records(path, tuple(self.inputs.values()))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: LogMel) -> SoundSplit:
-        """Return the rows of sounds in files whose classes are not known; `names` are those of the classes.
+        """Return the rows of unlabelled sounds in files; `names` are the names of the classes.
 
         Raises:
             UserError: a sound cannot be read, or has another rate.
@@ -114,7 +114,7 @@ class LabelledSoundsBase(DatasetBase):
 
     @abstractmethod
     def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
-        """Return the sounds of each split, and a digest of all."""
+        """Return the sounds of each split, and a digest of them."""
 
     @property
     def _key(self) -> Any:

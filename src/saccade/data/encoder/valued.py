@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text regression data: texts or pairs of texts with one number each, as the similarity of sentences."""
+"""Text regression data: texts or pairs of texts with a number each, such as the similarity of sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Valued(Examples):
-    """Texts or pairs of texts with a number each. Attributes: value, the column of the number."""
+    """Texts or pairs of texts with a number each. Attributes: value, column of the number."""
 
     value: str
 
@@ -33,5 +33,5 @@ class Valued(Examples):
             given = records[index][self.value]
             value = number_of(given)
             if value is None:
-                raise UserError(f"{records.place(index)}: '{self.value}' is no number, but {given!r}")
+                raise UserError(f"{records.place(index)}: '{self.value}' is not a number, but {given!r}")
             yield value

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Standardizer: the processor of frames, which gives each band mean 0 and deviation 1 over the training split."""
+"""Standardizer: a processor that scales each band to mean 0 and deviation 1 over the training split."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from saccade.paths import read_text
 from saccade.types import UserError
 
 FILE = 'processor.json'
-_LEAST = 1e-6  # of a deviation: a band that never changes stays 0
+_LEAST = 1e-6  # minimum deviation: a constant band becomes 0
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Standardizer:
 
     @classmethod
     def load(cls, folder: Path) -> 'Standardizer | None':
-        """Read the standardizer of a folder; None where there is none.
+        """Read the standardizer of a folder; None if there is none.
 
         Raises:
             UserError: its file is damaged.
@@ -45,24 +45,24 @@ class Standardizer:
             found = json.loads(read_text(file))
             made = cls(*(tuple(map(float, found[name])) for name in ('mean', 'deviation')))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise UserError(f'{file}: is no standardizer of frames: {error!r}') from error
+            raise UserError(f'{file}: is not a standardizer of frames: {error!r}') from error
         if not made.mean or len(made.mean) != len(made.deviation) or min(made.deviation) <= 0:
-            raise UserError(f'{file}: needs as many means as deviations above 0')
+            raise UserError(f'{file}: needs equally many means and deviations, with deviations above 0')
         return made
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of mean and deviation, in hexadecimal."""
+        """SHA-256 of mean and deviation, in hexadecimal."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
         """Write processor.json into a folder.
 
         Raises:
-            UserError: it cannot be written.
+            UserError: the file cannot be written.
         """
         write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
 
     def __call__(self, frames: Float[np.ndarray, '... F']) -> Float[np.ndarray, '... F']:
-        """Return frames standardized, in float32."""
+        """Return standardized frames, in float32."""
         return ((frames - np.array(self.mean)) / np.array(self.deviation)).astype(np.float32)

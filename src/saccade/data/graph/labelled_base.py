@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled graphs."""
+"""Base of datasets of labelled graphs."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ class LabelledGraphs:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledGraphsBase(DatasetBase):
-    """Base of the datasets of labelled graphs.
+    """Base of datasets of labelled graphs.
 
     Attributes:
-        context_length: frames of a row, one for each node and for each direction of an edge.
-        identifiers: of the nodes; None: the model sees nodes and edges, and not which nodes an edge joins.
+        context_length: number of frames per row, one for each node and for each direction of an edge.
+        identifiers: node identifiers; None: the model sees nodes and edges, but not which nodes an edge joins.
     """
 
     context_length: Count
@@ -48,7 +48,7 @@ class LabelledGraphsBase(DatasetBase):
     @property
     @abstractmethod
     def _features(self) -> tuple[int, int]:
-        """F and G, numbers of a node and of an edge."""
+        """Number of features of a node (F) and of an edge (G)."""
 
     @property
     def _layout(self) -> Layout:
@@ -56,11 +56,11 @@ class LabelledGraphsBase(DatasetBase):
         return Layout(*self._features, made.count if made else 0, made is not None and made.signed)
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(self._layout.padding(self.context_length), batch_size)
 
     def open_processor(self, folder: Path) -> GraphProcessor | None:
-        """Open the graph processor in a run's folder; None where there is none.
+        """Open the graph processor in a run's folder; None if there is none.
 
         Raises:
             UserError: its file is damaged.
@@ -68,7 +68,7 @@ class LabelledGraphsBase(DatasetBase):
         return GraphProcessor.load(folder)
 
     def require_model(self, model: Part[Model], processor: GraphProcessor | None) -> None:
-        """Refuse a processor that makes other features than the data are said to have."""
+        """Check that a processor's features are those declared for the data."""
         if processor is not None:
             self.frame(processor)
 
@@ -76,7 +76,7 @@ class LabelledGraphsBase(DatasetBase):
         """Return the layout of a frame.
 
         Raises:
-            UserError: the processor makes other features.
+            UserError: the processor has other features.
         """
         made = processor.node_features, len(processor.edge_types)
         names = 'node_features', 'edge_types'
@@ -98,7 +98,7 @@ class LabelledGraphsBase(DatasetBase):
         return {name: self._arrays_of(found, processor) for name, found in source.splits.items()}
 
     def _arrays_of(self, found: LabelledGraphs, processor: GraphProcessor) -> Arrays:
-        """Return what `GraphRows.of` takes."""
+        """Return the arrays for `GraphRows.of`."""
         graphs, identifiers = found.graphs, _none if self.identifiers is None else self.identifiers()
         return {
             'nodes': np.concatenate([processor.nodes(graph) for graph in graphs]),

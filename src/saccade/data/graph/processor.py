@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graph processor: makes numbers of nodes and edges: one-hot types, or features with mean 0 and deviation 1."""
+"""Graph processor: numbers of nodes and edges: one-hot types, or features with mean 0 and deviation 1."""
 
 import hashlib
 import json
@@ -20,11 +20,11 @@ from saccade.types import UserError
 
 @dataclass(frozen=True)
 class GraphProcessor:
-    """Graph processor. A type that the training split does not have becomes zeros.
+    """Graph processor. A type that the training split lacks becomes zeros.
 
     Attributes:
-        node_types, edge_types: of the training split, sorted.
-        mean, deviation: of each feature of the nodes; empty where these have types.
+        node_types, edge_types: types in the training split, sorted.
+        mean, deviation: of each feature of the nodes; empty if nodes have types.
     """
 
     node_types: tuple[str, ...] = ()
@@ -34,10 +34,10 @@ class GraphProcessor:
 
     @classmethod
     def of(cls, graphs: Sequence[Graph]) -> 'GraphProcessor':
-        """Return the processor of the graphs of a training split.
+        """Return the processor for the graphs of a training split.
 
         Raises:
-            UserError: not all have nodes with types, or not all with as many features.
+            UserError: nodes have types in some graphs and features in others, or different numbers of features.
         """
         edge_types = tuple(sorted({each for graph in graphs for each in graph.types if each is not None}))
         if not isinstance(graphs[0].nodes, np.ndarray):
@@ -49,7 +49,7 @@ class GraphProcessor:
 
     @classmethod
     def load(cls, folder: Path) -> 'GraphProcessor | None':
-        """Read the processor of a folder; None where there is none.
+        """Read the processor of a folder; None if there is none.
 
         Raises:
             UserError: its file is damaged.
@@ -63,54 +63,54 @@ class GraphProcessor:
             scale = (tuple(map(float, found[name])) for name in ('mean', 'deviation'))
             made = cls(*types, *scale)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise UserError(f'{file}: is no processor of graphs: {error!r}') from error
+            raise UserError(f'{file}: is not a processor of graphs: {error!r}') from error
         if len(made.mean) != len(made.deviation) or not all(each > 0 for each in made.deviation):
-            raise UserError(f'{file}: needs as many means as deviations above 0')
+            raise UserError(f'{file}: needs equally many means and deviations, with deviations above 0')
         return made
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of types, mean and deviation, in hexadecimal."""
+        """SHA-256 of types, mean and deviation, in hexadecimal."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
     @property
     def node_features(self) -> int:
-        """F, numbers of a node."""
+        """Number of features of a node (F)."""
         return len(self.node_types) + len(self.mean)
 
     def save(self, folder: Path) -> None:
         """Write processor.json into a folder.
 
         Raises:
-            UserError: it cannot be written.
+            UserError: the file cannot be written.
         """
         write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
 
     def nodes(self, graph: Graph) -> Float[np.ndarray, 'n F']:
-        """Return the numbers of each node.
+        """Return the features of each node.
 
         Raises:
-            UserError: the nodes have types where features are expected, features where types are, or too many or few.
+            UserError: nodes have types instead of features or the reverse, or another number of features.
         """
         if not self.mean:
             return _one_hot(_names(graph), self.node_types)
         if not isinstance(graph.nodes, np.ndarray):
-            raise UserError(f'{graph.place}: its nodes have types, where those of the training split have features')
+            raise UserError(f'{graph.place}: its nodes have types, but those of the training split have features')
         if graph.nodes.shape[-1] != len(self.mean):
             raise UserError(
-                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, where those of the training split '
-                f'have {len(self.mean)}'
+                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, but those of the training split have '
+                f'{len(self.mean)}'
             )
         return Standardizer(self.mean, self.deviation)(graph.nodes)
 
     def edges(self, graph: Graph) -> Float[np.ndarray, 'm G']:
-        """Return the numbers of each edge; zeros for one without a type."""
+        """Return the features of each edge; zeros for an edge without a type."""
         return _one_hot(graph.types, self.edge_types)
 
 
 def _names(graph: Graph) -> Sequence[str]:
     if isinstance(graph.nodes, np.ndarray):
-        raise UserError(f'{graph.place}: its nodes have features, where those of the training split have types')
+        raise UserError(f'{graph.place}: its nodes have features, but those of the training split have types')
     return graph.nodes
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets with images: the fields that describe how an image becomes an array."""
+"""Base of datasets with images: the fields of their image processor."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ from saccade.types import Count, UserError
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedImages:
-    """Base of the datasets with images.
+    """Base of datasets with images.
 
     Attributes:
-        size: rows and columns of pixels that the model is given.
-        channels: 1 of grey images, 3 of coloured ones.
-        resize: rows and columns that images are scaled to before the centre of `size` is cut out; one number: the
-            shortest edge; None: all images have `size`.
-        resampling: how pixels are interpolated, by Pillow's name.
-        mean, deviation: subtracted from pixels in [0, 1], and what they are divided by; one number, or one a channel.
-        convert: whether images of another kind are converted: grey ones to colours and the reverse, 16 bits to 8,
-            transparent ones laid on white. Otherwise they are refused.
+        size: rows and columns of pixels of the model's input.
+        channels: 1 for grey images, 3 for colour.
+        resize: rows and columns to scale to before cropping the centre of `size`; one number: the shortest edge; None:
+            all images have `size`.
+        resampling: interpolation, by Pillow's name.
+        mean, deviation: subtracted from pixels in [0, 1], and the divisor; one number, or one per channel.
+        convert: convert images of another kind: grey to colour and the reverse, 16 bits to 8, transparent ones onto
+            white. Otherwise they raise an error.
     """
 
     size: tuple[Count, Count]
@@ -36,10 +36,10 @@ class DescribedImages:
 
     @property
     def described(self) -> ImageProcessor:
-        """The image processor that the fields describe.
+        """Image processor with the settings of the fields.
 
         Raises:
-            UserError: there can be none.
+            UserError: the settings are invalid.
         """
         fields = ('size', 'channels', 'resize', 'resampling', 'mean', 'deviation', 'convert')
         try:
@@ -51,12 +51,12 @@ class DescribedImages:
         """Return rows, columns and channels of an image.
 
         Raises:
-            UserError: the processor makes others.
+            UserError: the processor's images have another shape.
         """
         wanted = self.described.shape
         if processor.shape != wanted:
             raise UserError(
-                f'data.size, data.channels: {list(self.size)} and {self.channels}, but the processor makes images of '
+                f'data.size, data.channels: {list(self.size)} and {self.channels}, but the processor has '
                 f'{list(processor.size)} and {processor.channels}'
             )
         return wanted

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Handwritten digits: 1,797 grey images of 8 by 8 pixels, which scikit-learn brings along; nothing is downloaded.
+"""Handwritten digits: 1,797 grey images of 8 by 8 pixels, included in scikit-learn; nothing is downloaded.
 
 Alpaydin, Kaynak 1998, "Optical Recognition of Handwritten Digits", https://doi.org/10.24432/C50P49, its test part.
 """
@@ -19,22 +19,22 @@ from saccade.data.stratified import stratified
 from saccade.types import Part, UserError
 
 _FIFTH = 0.2
-_DARKEST = 16  # the pixels of scikit-learn are counts from 0 to 16
+_DARKEST = 16  # scikit-learn's pixels are counts from 0 to 16
 
 
 def stratified_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
-    """Which images are held out: a fifth of each class, always the same ones."""
+    """Return True for the held-out images: a fifth of each class, deterministically."""
     return stratified(labels, _FIFTH)
 
 
 def last_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
-    """Which images are held out: the last fifth as the file has them, which other people wrote: a harder split."""
+    """Return True for the held-out images: the last fifth of the file, by other writers, which is harder."""
     return np.arange(len(labels)) >= round((1 - _FIFTH) * len(labels))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Digits(LabelledImagesBase):
-    """Handwritten digits. Attributes: held_out, which of them are the validation split."""
+    """Handwritten digits. Attributes: held_out, selects the validation split."""
 
     size: tuple[int, int] = (8, 8)
     channels: int = 1
@@ -47,7 +47,7 @@ class Digits(LabelledImagesBase):
             from sklearn.datasets import load_digits
         except ImportError as error:
             raise UserError(
-                "data.image.digits:Digits: the digits are scikit-learn's, which is not installed: "
+                'data.image.digits:Digits: the digits are in scikit-learn, which is not installed: '
                 'pip install "saccade[vision]"'
             ) from error
         found = load_digits()

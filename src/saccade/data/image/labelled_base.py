@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled images."""
+"""Base of datasets of labelled images."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -38,18 +38,18 @@ class LabelledImages:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledImagesBase(DescribedImages, DatasetBase):
-    """Base of the datasets of labelled images."""
+    """Base of datasets of labelled images."""
 
-    context_length: ClassVar[int] = 1  # an image is one place of a row
+    context_length: ClassVar[int] = 1  # an image is one position of a row
     inputs: ClassVar[Mapping[str, str]] = {'image': 'image'}
     example: ClassVar[Mapping[str, str]] = {'image': 'image.png'}
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(blank(self.described.shape), batch_size)
 
     def open_processor(self, folder: Path) -> ImageProcessor | None:
-        """Open the image processor in a run's folder or a Hugging Face directory; None where there is none.
+        """Open the image processor in a run's folder or a Hugging Face directory; None if there is none.
 
         Raises:
             UserError: its file is damaged.
@@ -57,7 +57,7 @@ class LabelledImagesBase(DescribedImages, DatasetBase):
         return ImageProcessor.load(folder)
 
     def require_model(self, model: Part[Model], processor: ImageProcessor | None) -> None:
-        """Refuse a processor that makes other images than the data are said to have."""
+        """Check that a processor's images have the declared shape."""
         if processor is not None:
             self.frame(processor)
 
@@ -65,7 +65,7 @@ class LabelledImagesBase(DescribedImages, DatasetBase):
         """Return rows, columns and channels of an image.
 
         Raises:
-            UserError: the processor makes others.
+            UserError: the processor's images have another shape.
         """
         return self.require_shape(processor)
 
@@ -74,10 +74,10 @@ class LabelledImagesBase(DescribedImages, DatasetBase):
         return read_records(path, tuple(self.inputs.values()))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: ImageProcessor) -> ImageSplit:
-        """Return the rows of images in files whose classes are not known; `names` are those of the classes.
+        """Return the rows of unlabelled images in files; `names` are the names of the classes.
 
         Raises:
-            UserError: an image cannot be read, or is of a kind that the processor refuses.
+            UserError: an image cannot be read, or is of a kind that the processor does not convert.
         """
         (column,) = self.inputs.values()
         images = ImageFiles([expanded(path) for path in strings(records, column)])
@@ -86,7 +86,7 @@ class LabelledImagesBase(DescribedImages, DatasetBase):
 
     @abstractmethod
     def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledImages], str]:
-        """Return the images of each split, and a digest of all."""
+        """Return the images of each split, and a digest of them."""
 
     @property
     def _key(self) -> Any:
