@@ -129,7 +129,7 @@ ONE = jnp.ones(())
         (None, r"Own\.totals must return a dict of Total by name with 'loss' among them$"),
         ({'accuracy': Total(ONE, ONE)}, r"Own\.totals must return a dict of Total by name with 'loss' among them$"),
         ({'loss': ONE}, r"Own\.totals must return a dict of Total by name with 'loss' among them$"),
-        ({'loss': Total(ONE, ONE), 'sure': ONE}, r"Own\.totals: 'sure' must be Total\(sum, weight\), and is none$"),
+        ({'loss': Total(ONE, ONE), 'sure': ONE}, r"Own\.totals: 'sure' must be a Total\(sum, weight\)$"),
     ],
 )
 def test_of_the_totals_of_a_task(totals, words):

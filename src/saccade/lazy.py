@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lazy names of packages (PEP 562): a class is found without imports, and imported when it is first asked for.
+"""Lazy names of packages (PEP 562): a class is listed without imports, and imported at first access.
 
-A room's `__init__` says `__getattr__, __dir__ = lazy_names('saccade.norm')`: each Linen module of its files is then a
-function that makes it with the field's conventional parts (`saccade.conventional`); any other class is as it is.
+A package's `__init__` says `__getattr__, __dir__ = lazy_names('saccade.norm')`: each Linen module of its files is then
+a function that makes it with the field's conventional parts (`saccade.conventional`); other classes are returned
+unchanged.
 """
 
 import ast
@@ -17,7 +18,7 @@ from typing import Any
 
 from saccade.nearest import part_called
 
-_NO_PARTS = {'NamedTuple', 'Protocol'}  # what is derived from these is none
+_NO_PARTS = {'NamedTuple', 'Protocol'}  # classes derived from these are not parts
 
 
 def lazy_names(
@@ -26,10 +27,9 @@ def lazy_names(
     """Return `__getattr__` and `__dir__` of a package.
 
     Args:
-        owner: the package.
-        packages: whose classes it has by name; its own where none are named.
-        beside: what else it has, by name: packages and modules, and functions as 'module:name'. Each is imported when
-            it is asked for.
+        owner: the package's name.
+        packages: packages whose classes it exposes by name; by default its own.
+        beside: other names: packages and modules, and functions as 'module:name'. Each is imported at first access.
     """
     searched, others = packages or (owner,), beside or {}
 
@@ -56,7 +56,7 @@ def lazy_names(
 
 
 def _meant(name: str, names: list[str]) -> str:
-    """Say which name may have been meant: ours for another library's, or one spelt alike."""
+    """Return a suggestion for a message: our name for another library's, or the closest spelling; '' without either."""
     called = (part_called(f':{name}') or '').rpartition(':')[2]
     match = [called] if called in names else difflib.get_close_matches(name, names, n=1)
     return f'; did you mean {match[0]!r}?' if match else ''
@@ -64,7 +64,7 @@ def _meant(name: str, names: list[str]) -> str:
 
 @functools.cache
 def classes(packages: tuple[str, ...]) -> dict[str, str]:
-    """Return the module of each part that the files of packages define, by the name of its class."""
+    """Return the module of each part defined in the files of packages, by class name."""
     return {name: module for package in packages for name, module in _defined(package)}
 
 
@@ -77,7 +77,7 @@ def _defined(package: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_part(node: ast.stmt) -> bool:
-    """Whether it is a public class that is derived from another, and holds no state."""
+    """True for a public, undecorated class with a base class other than NamedTuple and Protocol."""
     if not isinstance(node, ast.ClassDef) or node.name.startswith('_') or node.decorator_list:
         return False
     return bool(node.bases) and _NO_PARTS.isdisjoint(ast.unparse(base) for base in node.bases)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Suggestions for an unknown name: our word for another library's, or else the closest spelling."""
+"""Suggestions for an unknown name: our name for another library's, or the closest spelling."""
 
 import difflib
 from collections.abc import Iterable
 
 from saccade.renamed import present
 
-_MOST, _FEW = 40, 8  # names that a message lists: at most, and of more
+_MOST, _FEW = 40, 8  # longest list of names that a message prints whole, and the number it prints of a longer one
 
 # Our name of a field -> what other libraries call it.
 ELSEWHERE = {
@@ -47,7 +47,7 @@ ELSEWHERE = {
     'mixer': 'attention attn self_attention self_attn',
     'cross': 'cross_attention cross_attn encoder_attn',
 }
-# A part of ours -> what it is called elsewhere, in lower case.
+# A part of ours -> its names elsewhere, in lower case.
 PARTS = {
     'attention.multi_head:MultiHead': 'gqa mqa mha grouped_query multi_query self_attention multiheadattention',
     'attention.latent:Latent': 'mla multi_head_latent latent_attention',
@@ -73,12 +73,12 @@ _OURS = {other: ours for ours, others in ELSEWHERE.items() for other in others.s
 
 
 def ours(name: str) -> str:
-    """Return what we call a field that another library calls `name`; the same where none does."""
+    """Return our name for a field that another library calls `name`; `name` itself where there is none."""
     return _OURS.get(name, name)
 
 
 def part_called(use: str) -> str | None:
-    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean, or that had this name."""
+    """Return our part for a name such as 'attention.gqa:GQA': its present name, or a part known under that name."""
     if present(use) != use:
         return present(use)
     module, _, name = use.lower().partition(':')
@@ -87,7 +87,7 @@ def part_called(use: str) -> str | None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Say which of some names may have been meant, or list them all; nothing where there are none."""
+    """Return a suggestion for a message: the likely name, or else the list of all names; '' where there are none."""
     names = sorted(names)
     match = [ours(name)] if ours(name) in names else difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if match:
@@ -96,7 +96,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], near: str = '') -> str:
-    """Return names for a message, separated by commas: of many, the few that are spelt most like `near`."""
+    """Return names for a message, separated by commas; of a long list, the few closest to `near` in spelling."""
     names = list(names)
     if len(names) <= _MOST:
         return ', '.join(names)
