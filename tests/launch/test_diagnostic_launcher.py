@@ -62,7 +62,7 @@ def test_it_is_measured_on_other_data_than_those_of_training(trained, runner):
 @pytest.mark.parametrize(('more', 'words'), [
     ('--config.steps=3', 'a run is evaluated with the config it was trained with, but for its data'),
     ('--config.data.tokenizer.vocabulary=9', 'a run is evaluated with the tokenizer it was trained with'),
-    ('--config.data.generator.vocabulary=99', 'config.model.vocabulary: 64, and data.generator makes 99 tokens'),
+    ('--config.data.generator.vocabulary=99', 'config.model.vocabulary: 64, but data.generator has 99 tokens'),
     ('--config.data.generator.pears=2', 'pears'),
 ])  # fmt: skip
 def test_what_cannot_be_measured_is_refused_in_a_line(trained, runner, more, words):
@@ -73,7 +73,7 @@ def test_too_small_a_vocabulary_is_refused(runner, tmp_path):
     copies = "--config.data.generator={'use': 'data.diagnostic.copying:Copy', 'symbols': 99}"
     refused = runner.run('train', *SMALL, f'--workdir={tmp_path}/a', copies)
     assert refused.returncode == 2
-    assert refused.stderr == 'error: config.model.vocabulary: 64, and data.generator makes 101 tokens; set it to 101\n'
+    assert refused.stderr == 'error: config.model.vocabulary: 64, but data.generator has 101 tokens; set it to 101\n'
 
 
 def test_it_writes_no_text_and_says_so(trained, runner):

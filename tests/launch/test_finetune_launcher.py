@@ -116,5 +116,5 @@ def test_records_must_be_given(runner, tmp_path):
     config = f'--config={ROOT}/experiments/finetune/classify.py'
     done = runner.run('train', config, f'--workdir={tmp_path / "run"}', *SMALL, *TEXT)
     assert done.returncode == 2
-    assert done.stderr == "error: data: give either 'name', a known dataset, or 'path', files of your own\n"
+    assert done.stderr == "error: data: give either 'name', a known dataset, or 'path', your own files\n"
     assert not (tmp_path / 'run').exists()

@@ -70,7 +70,7 @@ def test_it_is_evaluated_and_looked_into(trained, runner):
     ('launcher', 'flag', 'message'),
     [
         ('embed', '--text=a', 'reads frames in this run, and has no tokenizer for text'),
-        ('predict', '--text=a', 'config.data, data.synthetic.tones:Tones, makes no rows of new examples'),
+        ('predict', '--text=a', 'data.synthetic.tones:Tones, does not support predictions for new examples'),
         ('generate', '--prompt=a', 'reads frames in this run, and has no tokenizer for text'),
     ],
 )

@@ -50,11 +50,11 @@ def test_a_run_on_graphs_is_evaluated_and_predicts_of_new_ones(runner, tmp_path)
     new.write_text(json.dumps(dict(nodes=['C', 'O'], edges=[[0, 2]])))
     refused = runner.run('predict', f'--workdir={workdir}', f'--file={new}')
     assert (refused.returncode, refused.stderr.count('\n')) == (2, 1)
-    assert 'new.jsonl, line 1: the edge [0, 2] has an end 2, where the nodes are 0 to 1' in refused.stderr
+    assert 'new.jsonl, line 1: the edge [0, 2] has an end 2, but the nodes are 0 to 1' in refused.stderr
 
 
 def test_a_bad_graph_is_refused_before_anything_is_written(runner, tmp_path):
     path = written(tmp_path, nodes=[])
     refused = runner.run('train', *SMALL, f'--config.data.path={path}', f'--workdir={tmp_path / "run"}')
     assert refused.returncode == 2
-    assert f"{path}, line 3: 'nodes' must be a list of one node or more, not []" in refused.stderr
+    assert f"{path}, line 3: 'nodes' must be a list of at least one node, not []" in refused.stderr

@@ -77,5 +77,5 @@ def test_a_bad_protein_is_refused_with_its_line_before_anything_is_written(runne
     command = f'--config={EXPERIMENTS}/fasta.py', *SMALL, f'--config.data.path={path}', f'--workdir={workdir}'
     refused = runner.run('train', *command)
     assert refused.returncode == 2
-    assert f"{path}, line 6: '1' is no amino acid; the codes are" in refused.stderr
+    assert f"{path}, line 6: '1' is not an amino acid; the codes are" in refused.stderr
     assert not list(workdir.glob('checkpoints/*'))

@@ -72,7 +72,7 @@ def test_a_sound_of_another_rate_is_refused_in_one_line(trained, runner, tmp_pat
     scipy.io.wavfile.write(tmp_path / 'a.wav', 8000, np.zeros(2000, np.int16))
     asked = runner.run('predict', f'--workdir={trained}', f'--sound={tmp_path}/a.wav')
     assert asked.returncode == 2
-    assert 'a.wav: has 8000 samples a second, where data.rate is 16000' in asked.stderr
+    assert 'a.wav: has 8000 samples per second, but data.rate is 16000' in asked.stderr
     assert len(asked.stderr.splitlines()) == 1
 
 

@@ -110,4 +110,4 @@ def test_questions_about_images_of_ones_own_are_learned_and_asked(runner, pictur
     (folder / 'questions.jsonl').write_text('\n'.join(map(json.dumps, [*records, records[0] | {'answer': 'a dog'}])))
     refused = runner.run('train', *arguments, path, f'--workdir={tmp_path}/other')
     assert (refused.returncode, refused.stderr.count('\n')) == (2, 1)
-    assert "questions.jsonl, line 31: the answer 'a dog' does not stand in the context" in refused.stderr
+    assert "questions.jsonl, line 31: the answer 'a dog' is not in the context" in refused.stderr
