@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partial initialisation: start from some of the weights of another model, where a config asks for it by `adapt`.
+"""Partial initialisation: start from some of the weights of another model, by `adapt` in a config.
 
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:body'}"
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:only', 'match': '^embedding$'}"
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:encoder'}"
 
-What is to keep its initial value is returned as a shape in place of an array.
+A parameter that is to keep its initial value is returned as a shape in place of an array.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ Places = Mapping[str, Wanted]
 
 
 def body(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Params:
-    """Take all but the heads; of a head of the same name the hidden layer too, as BERT's pooler is fine-tuned.
+    """Take all but the heads; in a head of the same name also the hidden layer, as BERT's pooler is fine-tuned.
 
     Args:
         wanted: by path.
-        heads: a regex of the paths that need not be there, on either side. Those with an axis C of classes are always
+        heads: a regex of the paths that may be absent, on either side. Parameters with an axis C of classes are always
             new.
     """
     there = flatten_dict(params, sep='/')
@@ -42,11 +42,11 @@ def body(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Para
 
 
 def encoder(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Params:
-    """Take an encoder as that of a sequence-to-sequence model whose decoder is new: Rothe et al. 2020, BERT2RND,
+    """Take an encoder as the encoder of a sequence-to-sequence model with a new decoder: Rothe et al. 2020, BERT2RND,
     https://arxiv.org/abs/1907.12461
 
     Args:
-        heads: a regex of the paths that stay behind.
+        heads: a regex of the paths that are not taken.
     """
     there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _found(heads, path)}
     new = [path for path in wanted if not path.startswith('encoder/')]
@@ -54,10 +54,10 @@ def encoder(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> P
 
 
 def only(params: Params, wanted: Places, match: str) -> Params:
-    """Take what a regex finds in the path, and nothing else.
+    """Take the parameters whose path matches a regex, and nothing else.
 
     Raises:
-        UserError: it finds nothing that the model has.
+        UserError: it matches no parameter of the model.
     """
     there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if _found(match, path)}
     if not there.keys() & wanted.keys():
@@ -66,18 +66,19 @@ def only(params: Params, wanted: Places, match: str) -> Params:
 
 
 def nothing(params: Params, wanted: Places) -> Params:
-    """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
+    """Take only the tokenizer, and what `inherit` takes, so that a run from scratch differs only in its weights."""
     return _with_new({}, list(wanted), wanted)
 
 
 def teacher(params: Params, wanted: Places, every: int = 2) -> Params:
-    """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
+    """Take all for the teacher, and every n-th layer for the student: DistilBERT, section 3 of 1910.01108.
 
     Args:
-        every: 2 for a student of half the depth. What else of the teacher's has the student's shapes is its start too.
+        every: n; 2 for a student of half the depth. Other parameters of the teacher with the student's shapes are taken
+            too.
 
     Raises:
-        UserError: layers do not come out even.
+        UserError: the student has another number of layers.
     """
     there = flatten_dict(params, sep='/')
     started: dict[str, jax.Array] = {}
@@ -90,7 +91,7 @@ def teacher(params: Params, wanted: Places, every: int = 2) -> Params:
             started[path] = leaf
     new = [path for path in wanted if path.startswith('student/') and path not in started]
     if any(path.startswith('student/layers/') for path in new):
-        raise UserError(f'config.adapt.every: one of {every} of the layers of the teacher are not those of the student')
+        raise UserError(f'config.adapt.every: one in {every} layers of the teacher are not as many as the student has')
     return _with_new({**{f'teacher/{path}': leaf for path, leaf in there.items()}, **started}, new, wanted)
 
 
