@@ -6,7 +6,7 @@
 
 makes a plain parameter, as `self.param('query', init, (D, N, H))` does, and records its axis letters in the Linen
 collection `axes`, at initialisation only. There is one letter per dimension. An arrow separates a kernel's contracted
-axes (inputs) from its output axes. The letters are those of `saccade.types`, and:
+axes (inputs) from its output axes. The letters are as in `saccade.types`, and:
 
     L, E   stacked copies of a layer or of an expert: always the first axes
     D      any width of tokens or of states, the model's own or another

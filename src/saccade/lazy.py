@@ -22,16 +22,16 @@ _NO_PARTS = {'NamedTuple', 'Protocol'}  # classes derived from these are not par
 
 
 def lazy_names(
-    owner: str, packages: tuple[str, ...] = (), beside: Mapping[str, str] | None = None
+    owner: str, packages: tuple[str, ...] = (), others: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
     Args:
         owner: the package's name.
         packages: packages whose classes it exposes by name; by default its own.
-        beside: other names: packages and modules, and functions as 'module:name'. Each is imported at first access.
+        others: other names: packages and modules, and functions as 'module:name'. Each is imported at first access.
     """
-    searched, others = packages or (owner,), beside or {}
+    searched, others = packages or (owner,), others or {}
 
     def get(name: str) -> Any:
         if name in others:

@@ -15,7 +15,7 @@ import pytest
 from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
-from saccade.cloud.launch import Ending, Launch, Teardown, Training, name_of
+from saccade.cloud.launch import Launch, LaunchResult, Teardown, Training, name_of
 from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
 from saccade.types import UserError
 
@@ -39,7 +39,7 @@ class Launched:
         archive = self.gcloud.folder / 'code.tar.gz'
         return Launch(kind(WANTED), training, archive, RetryPolicy(minutes, restarts, 0.01), keep)
 
-    def run(self, **options) -> Ending:
+    def run(self, **options) -> LaunchResult:
         return self.launch(**options).run(Gcloud(self.said.append), self.said.append)
 
     @property
@@ -64,7 +64,7 @@ def test_a_dry_run_prints_what_a_launch_runs_and_runs_nothing(launched, kind, ke
     assert not (launched.gcloud.folder / 'code.tar.gz').exists()
     pack, *commands = [list(command.argv) for command in plan.commands]
     assert pack[1:3] == ['-m', 'saccade.cloud.pack']
-    assert launched.run(kind=kind, keep=keep) == Ending(stands=keep)
+    assert launched.run(kind=kind, keep=keep) == LaunchResult(stands=keep)
     assert launched.gcloud.calls() == commands
     assert (launched.gcloud.folder / 'code.tar.gz').exists()
 
@@ -125,7 +125,7 @@ def test_a_slice_that_is_taken_away_is_had_anew_and_the_same_is_started_again(la
     before = ['READY'] if kind is QueuedTPU else [None, 'READY']
     launched.gcloud.answer(describe=[*before, *states], follow=[1, 0], **lost)
     ending = launched.run(kind=kind)
-    assert ending == Ending(restarts=1, stands=True)
+    assert ending == LaunchResult(restarts=1, stands=True)
     asked = [each.removeprefix('queue_') for each in launched.gcloud.asked() if 'describe' not in each]
     again = ['look', 'scp', 'prepare', 'start', 'follow']
     deleted = [] if states[0] is None else ['delete']
@@ -138,14 +138,14 @@ def test_a_slice_that_is_taken_away_is_had_anew_and_the_same_is_started_again(la
 @pytest.mark.parametrize('step', ['look', 'scp', 'prepare', 'start'])
 def test_it_may_be_taken_away_at_any_step(launched, step):
     launched.gcloud.answer(describe=[None, 'READY', 'PREEMPTED', 'PREEMPTED', 'READY'], **{step: [1, 0]})
-    assert launched.run() == Ending(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, stands=True)
 
 
 @pytest.mark.long
 def test_so_many_restarts_and_no_more(launched):
     launched.gcloud.answer(describe=[None, *['READY', 'PREEMPTED', 'PREEMPTED'] * 2, 'READY', 'PREEMPTED'], follow=[1])
     ending = launched.run(restarts=2, keep=False)
-    assert ending == Ending(1, restarts=2, why='saccade-a was lost again after --restarts=2')
+    assert ending == LaunchResult(1, restarts=2, why='saccade-a was lost again after --restarts=2')
     assert [each for each in launched.gcloud.asked() if each in ('create', 'delete')] == 3 * ['create', 'delete']
 
 
@@ -160,7 +160,7 @@ def test_what_is_gone_is_not_deleted(launched):
 def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice(launched):
     said = 'ERROR: (gcloud.compute.tpus.tpu-vm.ssh) [/usr/bin/ssh] exited with return code [255].'
     launched.gcloud.answer(look=[0, 75], follow=[{'status': 1, 'err': said}, 255, 0])
-    assert launched.run() == Ending(restarts=2, stands=True)
+    assert launched.run() == LaunchResult(restarts=2, stands=True)
     asked = [each for each in launched.gcloud.asked() if each != 'describe']
     assert asked == ['create', 'look', 'scp', 'prepare', 'start', 'follow', 'look', 'follow', 'look', 'follow']
 
@@ -169,13 +169,13 @@ def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice
 def test_a_host_that_is_shut_down_is_lost_before_google_says_so(launched, hosts):
     told = {'status': 143} if hosts == 1 else {'status': 1, 'err': FAILED.format(0, 1) + FAILED.format(1, 143)}
     launched.gcloud.answer(follow=[told, 0])
-    assert launched.run() == Ending(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, stands=True)
 
 
 def test_after_a_loss_it_waits_until_there_is_one_to_be_had(launched):
     states = [None, 'READY', 'PREEMPTED', 'PREEMPTED', None, None, 'READY']
     launched.gcloud.answer(describe=states, follow=[1, 0], create=[0, NO_CAPACITY, NO_CAPACITY, 0])
-    assert launched.run() == Ending(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, stands=True)
     assert launched.gcloud.asked().count('create') == 4
 
 
@@ -237,7 +237,7 @@ def test_a_deletion_that_fails_is_not_silent(launched):
 
 
 def test_teardown_deletes_it(launched):
-    assert Teardown(QueuedTPU(WANTED)).run(Gcloud(launched.said.append), launched.said.append) == Ending()
+    assert Teardown(QueuedTPU(WANTED)).run(Gcloud(launched.said.append), launched.said.append) == LaunchResult()
     (call,) = launched.gcloud.calls()
     line = 'gcloud compute tpus queued-resources delete saccade-a --zone=us-west4-a --project=p --quiet --force'
     assert ' '.join(call) == line

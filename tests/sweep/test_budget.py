@@ -79,8 +79,8 @@ def test_minutes_are_those_of_the_search_and_of_the_comparison_with_what_is_besi
     whole = make('full')
     timing = timed(SweepFolder.of(tmp_path / 'sizing'), whole)
     narrow, wide = timing.speeds['narrow'], timing.speeds['wide']
-    assert (narrow.beside, narrow.step) == pytest.approx((30 - 20 * 0.1, 0.1))
-    assert (wide.beside, wide.step) == pytest.approx((30 - 20 * 0.2, 0.2))
+    assert (narrow.overhead, narrow.step) == pytest.approx((30 - 20 * 0.1, 0.1))
+    assert (wide.overhead, wide.step) == pytest.approx((30 - 20 * 0.2, 0.2))
     timing_itself = 2 * 30 / 2 / 60
     full = 9 * (28 + 100 * 0.1) + 9 * (26 + 100 * 0.2)  # four rates and five seeds of each
     assert timing.predict(whole) == pytest.approx(timing_itself + full / 2 / 60)

@@ -35,9 +35,9 @@ def classifiers(train: Any, validation: Any, vocabulary: int | None) -> dict[str
         'linear_accuracy': LogisticRegression(max_iter=1000),
         'mlp_accuracy': MLPClassifier(_HIDDEN, max_iter=500, random_state=0),
     }
-    learned, judged = (_pixels(split) for split in (train, validation))
+    learned, tested = (_pixels(split) for split in (train, validation))
     return {
-        name: float(each.fit(learned, train.answers).score(judged, validation.answers)) for name, each in made.items()
+        name: float(each.fit(learned, train.answers).score(tested, validation.answers)) for name, each in made.items()
     }
 
 

@@ -39,7 +39,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """Result of a command. Attributes: the command; its exit status; the last lines that it printed."""
 
     command: Command
@@ -62,7 +62,7 @@ class Ended:
 class CommandRunner(Protocol):
     """Protocol of runners that execute or record commands."""
 
-    def do(self, command: Command, seconds: float | None = None) -> Ended:
+    def do(self, command: Command, seconds: float | None = None) -> CommandResult:
         """Run a command and show its output; end it after `seconds`."""
         ...
 
@@ -83,10 +83,10 @@ class DryRun:
         self.commands: list[Command] = []
         self._answers, self._asked = answers, False
 
-    def do(self, command: Command, seconds: float | None = None) -> Ended:
+    def do(self, command: Command, seconds: float | None = None) -> CommandResult:
         """Record the command, and return a successful result."""
         self.commands.append(command)
-        return Ended(command)
+        return CommandResult(command)
 
     def ask(self, command: Command) -> Any:
         """Record the command; return None the first time, and its prepared answer from then on."""

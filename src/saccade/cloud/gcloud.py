@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from saccade.cloud.command import Command, Ended
+from saccade.cloud.command import Command, CommandResult
 from saccade.types import UserError
 
 _KEPT = 200  # last lines of a command's output that are kept
@@ -40,7 +40,7 @@ class Gcloud:
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
 
-    def do(self, command: Command, seconds: float | None = None) -> Ended:
+    def do(self, command: Command, seconds: float | None = None) -> CommandResult:
         """Run a command. gcloud's own error is not shown, since the raised message contains it."""
         lines: deque[str] = deque(maxlen=_KEPT)
         failed = False
@@ -50,7 +50,7 @@ class Gcloud:
                 failed = failed or _REFUSED in line
                 if not failed:
                     self._show(line.rstrip('\n'))
-        return Ended(command, process.returncode, tuple(lines))
+        return CommandResult(command, process.returncode, tuple(lines))
 
     def ask(self, command: Command) -> Any:
         """Run a command that answers in JSON; return the answer, or None where its subject does not exist.
@@ -64,24 +64,24 @@ class Gcloud:
             return json.loads(answer)
         if _NOT_THERE.search(errors):
             return None
-        raise refusal(Ended(command, process.returncode, tuple(errors.splitlines())))
+        raise refusal(CommandResult(command, process.returncode, tuple(errors.splitlines())))
 
 
-def refused(ended: Ended) -> bool:
+def refused(ended: CommandResult) -> bool:
     """True if gcloud itself failed, rather than the program on a host."""
     return any(_REFUSED in line for line in ended.output)
 
 
-def refusal(ended: Ended) -> UserError:
+def refusal(ended: CommandResult) -> UserError:
     """Return a one-line error with the reason of a failure and, where known, the remedy."""
-    said = _said(ended)
+    said = _message(ended)
     if _NO_CAPACITY.search(said):
         return NoCapacityError(f'no capacity for this TPU at present: {said}; --queued waits for capacity')
     advice = next(advice for pattern, advice in _ADVICE if re.search(pattern, said, re.IGNORECASE))
     return UserError(advice.format(said, purpose=ended.command.purpose))
 
 
-def _said(ended: Ended) -> str:
+def _message(ended: CommandResult) -> str:
     """Return what gcloud printed after `ERROR: (gcloud.the.command)`, in prose or JSON; without that, its last line."""
     text = '\n'.join(line.rstrip('\n') for line in ended.output)
     _, marked, error = text.rpartition(_REFUSED)

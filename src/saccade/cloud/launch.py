@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from saccade.cloud.command import Command, CommandRunner, DryRun, Ended
+from saccade.cloud.command import Command, CommandResult, CommandRunner, DryRun
 from saccade.cloud.gcloud import Gcloud, refusal, refused
 from saccade.cloud.pack import files_of
 from saccade.cloud.plan import Plan
@@ -93,7 +93,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Ending:
+class LaunchResult:
     """Result of a launch. Attributes: exit status; number of restarts; reason of a failure; True if the TPU exists."""
 
     status: int = 0
@@ -126,7 +126,7 @@ class Launch:
             besides['the TPU still exists at the end, and costs money; to delete it'] = self.tpu.delete()
         return Plan(runner.commands, tuple(self._missing()), besides)
 
-    def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
+    def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> LaunchResult:
         """Carry out the launch, and report a TPU that still exists and costs money.
 
         Raises:
@@ -148,7 +148,7 @@ class Launch:
         }
         return {flag: why for flag, (value, why) in needed.items() if value == flag.upper()}
 
-    def _run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
+    def _run(self, runner: CommandRunner, say: Callable[[str], Any]) -> LaunchResult:
         require_done(runner, self.pack())
         keep = True
         try:
@@ -162,7 +162,7 @@ class Launch:
             status, why = _INTERRUPTED, None
         finally:
             stands = self._leave(runner, say, keep)
-        return Ending(status, self._restarts, why, stands)
+        return LaunchResult(status, self._restarts, why, stands)
 
     def stop(self) -> Command:
         """Return the command that has the training save and end on every host."""
@@ -185,7 +185,7 @@ class Launch:
             say(f'{self.tpu.wanted.name} is lost: restart {self._restarts} of {self.retry.restarts}')
             time.sleep(self.retry.seconds)  # until Google's API reports the loss too
 
-    def _train(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ended:
+    def _train(self, runner: CommandRunner, say: Callable[[str], Any]) -> CommandResult:
         """Run every step until the training ends or a step fails."""
         looked = runner.do(self.look())
         if looked.status == _ANOTHER:
@@ -201,7 +201,7 @@ class Launch:
             say('The training is running already; following it.')
         return runner.do(self.follow())
 
-    def _lost(self, runner: CommandRunner, ended: Ended) -> bool:
+    def _lost(self, runner: CommandRunner, ended: CommandResult) -> bool:
         """True if the slice failed, rather than the program on it."""
         found = self.tpu.find(runner)
         shut_down = any(status == _SHUT_DOWN for _, status in ended.failures)
@@ -264,7 +264,7 @@ class Teardown:
         """Return the plan of the deletion: one command."""
         return Plan([self.tpu.delete()])
 
-    def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
+    def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> LaunchResult:
         """Delete the slice.
 
         Raises:
@@ -272,7 +272,7 @@ class Teardown:
         """
         require_done(runner, self.tpu.delete())
         say(f'{self.tpu.wanted.name} is deleted')
-        return Ending()
+        return LaunchResult()
 
 
 def carry_out(job: Launch | Teardown, as_json: bool) -> int:
@@ -311,7 +311,7 @@ def _shipped(code: Path, config: str) -> str:
     return path.relative_to(code.resolve()).as_posix()
 
 
-def _failure(ended: Ended) -> tuple[int, str]:
+def _failure(ended: CommandResult) -> tuple[int, str]:
     """Return the exit status of the worker that failed first, or of gcloud, and a message."""
     if refused(ended):
         return ended.status, str(refusal(ended))

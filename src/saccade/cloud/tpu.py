@@ -69,7 +69,7 @@ class SliceSpec:
 
 
 @dataclass(frozen=True)
-class Found:
+class ExistingTPU:
     """Existing TPU: state, accelerator type, number of hosts, and reason of a failure; None where gcloud omits it."""
 
     state: str
@@ -119,7 +119,7 @@ class TPU:
         """Return gcloud's answers for a TPU that is ready."""
         return {self.look(): {'state': READY}}
 
-    def find(self, runner: CommandRunner) -> Found | None:
+    def find(self, runner: CommandRunner) -> ExistingTPU | None:
         """Query the TPU; return None where it does not exist.
 
         Raises:
@@ -129,7 +129,7 @@ class TPU:
         if told is None:
             return None
         hosts = len(told['networkEndpoints']) if 'networkEndpoints' in told else None
-        return Found(told['state'], told.get('acceleratorType'), hosts)
+        return ExistingTPU(told['state'], told.get('acceleratorType'), hosts)
 
     def on_workers(self, purpose: str, script: str) -> Command:
         """Return the command that runs a shell script on every host and waits for all."""
@@ -176,7 +176,7 @@ class QueuedTPU(TPU):
         """Return gcloud's answers for a queued resource whose TPU is ready."""
         return {self.look(): {'state': {'state': 'ACTIVE'}}, **TPU(self.wanted).rehearsed()}
 
-    def find(self, runner: CommandRunner) -> Found | None:
+    def find(self, runner: CommandRunner) -> ExistingTPU | None:
         """Return the TPU once its queued resource is active, before that the resource; None without either.
 
         Raises:
@@ -187,13 +187,13 @@ class QueuedTPU(TPU):
             return None
         state = told['state']
         if state['state'] == 'ACTIVE':
-            return TPU(self.wanted).find(runner) or Found(state['state'])
-        return Found(state['state'], why=state.get('failedData', {}).get('error', {}).get('message'))
+            return TPU(self.wanted).find(runner) or ExistingTPU(state['state'])
+        return ExistingTPU(state['state'], why=state.get('failedData', {}).get('error', {}).get('message'))
 
 
 def bring_up(
     tpu: TPU, runner: CommandRunner, retry: RetryPolicy, say: Callable[[str], None], again: bool = False
-) -> Found:
+) -> ExistingTPU:
     """Wait for an existing TPU to be ready, or create one. A lost TPU is deleted and created again.
 
     Args:
@@ -236,7 +236,7 @@ def require_done(runner: CommandRunner, command: Command, seconds: float | None 
         raise refusal(ended)
 
 
-def _require_usable(tpu: TPU, found: Found | None) -> None:
+def _require_usable(tpu: TPU, found: ExistingTPU | None) -> None:
     wanted = tpu.wanted
     if found and found.slice not in (None, wanted.slice):
         raise UserError(f'{wanted.name} exists and is a {found.slice}: choose another --name, or delete it')
@@ -248,7 +248,7 @@ def _require_usable(tpu: TPU, found: Found | None) -> None:
         )
 
 
-def _make(tpu: TPU, found: Found | None, runner: CommandRunner, seconds: float, again: bool) -> bool:
+def _make(tpu: TPU, found: ExistingTPU | None, runner: CommandRunner, seconds: float, again: bool) -> bool:
     """Create a TPU, in place of a lost one; return True if there was capacity."""
     if found:
         require_done(runner, tpu.delete(), seconds)

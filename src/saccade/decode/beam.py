@@ -65,7 +65,7 @@ class Texts:
         """Return the `count` hypotheses with the highest scores."""
         return self.at(jax.lax.top_k(self.scores, count)[1])
 
-    def beside(self, others: 'Texts') -> 'Texts':
+    def joined(self, others: 'Texts') -> 'Texts':
         """Return these hypotheses followed by others."""
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), self, others)
 
@@ -153,7 +153,7 @@ class Beam:
         )
         # Hypotheses without an end token at the maximum length are accepted.
         unfinished = [self._penalised(live, live.counts, ~now.done) for live in now.live]
-        pools = [pool.beside(rest).best(self._each) for pool, rest in zip(now.finished, unfinished, strict=True)]
+        pools = [pool.joined(rest).best(self._each) for pool, rest in zip(now.finished, unfinished, strict=True)]
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), *pools).best(self.beams)
 
     @property
@@ -172,7 +172,7 @@ class Beam:
             allowed = self._allowed(log_p[group], opening.before, now.live[group], now.steps, end)
             found = self._chosen(allowed, taken, now.live[group], now.steps, end)
             live.append(found.live)
-            pool = now.finished[group].beside(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
+            pool = now.finished[group].joined(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
             finished.append(pool.best(self._each))
             origins.append(found.origins + group * self._each)
             tokens.append(found.tokens)
@@ -197,7 +197,7 @@ class Beam:
     def _chosen(
         self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Texts, at: Int[Array, ''], end: Any
     ) -> '_Choice':
-        """Select the K best candidates that continue, and those of the K best that end."""
+        """Select the K best candidates that continue, and the ones among the K best that end."""
         _, K, V = log_p.shape
         whole = rearrange(live.scores[..., None] + log_p, 'B K V -> B (K V)')
         chosen_by = whole - self.diversity * jnp.tile(taken, (1, K))

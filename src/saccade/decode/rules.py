@@ -55,7 +55,7 @@ class TokenRules:
 
         Args:
             before: tokens before the first new one; -1 for padding.
-            written: new tokens, of which the first `step` are set; M is the maximum number.
+            written: new tokens, the first `step` of them set; M is the maximum number.
             end: the end token, of each row or of all.
         """
         V, M = scores.shape[-1], written.shape[-1]

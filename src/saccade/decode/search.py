@@ -50,7 +50,7 @@ _CHANGED = {
 Vectors = Float[np.ndarray, '_ D']
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Search result. Attributes: number, index of the text in the corpus, from 0; score, its cosine."""
 
     number: int
@@ -108,7 +108,7 @@ class SentenceEncoder:
         return np.stack(vectors)
 
     def _vectors(self, rows: list[dict[str, np.ndarray]]) -> np.ndarray:
-        """Return the vectors of at most `rows` rows, padded to a full batch; also those of the padding."""
+        """Return the vectors of at most `rows` rows, padded to a full batch; the vectors of the padding included."""
         used = max(int((row['segments'] > 0).sum()) for row in rows)
         # Pad to a power of two, or to the context, so that few widths are compiled.
         width = min(self.model.context_length, 1 << max(used - 1, 0).bit_length())
@@ -164,9 +164,9 @@ class Index:
 
     vectors: Vectors
 
-    def nearest(self, queries: Vectors, count: int) -> list[list[Found]]:
+    def nearest(self, queries: Vectors, count: int) -> list[list[SearchResult]]:
         """Return the texts with the largest scores for each query, best first; ties in corpus order."""
-        best: list[list[Found]] = [[] for _ in queries]
+        best: list[list[SearchResult]] = [[] for _ in queries]
         for start in range(0, len(self.vectors), _BLOCK):
             scores = np.einsum('AD,BD->AB', queries, self.vectors[start : start + _BLOCK], optimize=True)
             for number, row in enumerate(scores):
@@ -174,10 +174,10 @@ class Index:
         return best
 
 
-def _largest(scores: Float[np.ndarray, '_'], count: int, start: int) -> list[Found]:
+def _largest(scores: Float[np.ndarray, '_'], count: int, start: int) -> list[SearchResult]:
     """Return the largest scores of a block that starts at text `start`, including all ties with the last of them."""
     least = -np.inf if len(scores) <= count else np.partition(scores, -count)[-count]
-    return [Found(start + int(at), float(scores[at])) for at in np.flatnonzero(scores >= least)]
+    return [SearchResult(start + int(at), float(scores[at])) for at in np.flatnonzero(scores >= least)]
 
 
 def open_index(folder: Path, corpus: SearchCorpus, encode: Callable[[Sequence[str]], Vectors], model: str) -> Index:

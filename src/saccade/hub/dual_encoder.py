@@ -3,7 +3,7 @@
 """Base of dual encoders of images and texts: two pre-norm towers with heads into one embedding space.
 
 Radford et al. 2021, "CLIP", https://arxiv.org/abs/2103.00020; Zhai et al. 2023, "SigLIP",
-https://arxiv.org/abs/2303.15343. Names and settings are those of transformers. Linear kernels are stored [out, in], the
+https://arxiv.org/abs/2303.15343. Names and settings are as in transformers. Linear kernels are stored [out, in], the
 patch kernel [out, channels, rows, columns].
 """
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of BERT-like encoders: summed embeddings with a layer norm, and a post-norm stack of layers.
 
-Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; names and settings are those of transformers. Linear
+Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; names and settings are as in transformers. Linear
 kernels are stored [out, in].
 """
 

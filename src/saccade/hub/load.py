@@ -96,7 +96,7 @@ def spec_of(path: str | Path) -> dict[str, Any]:
 
 
 def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """Return the settings of generation. As in transformers, generation_config.json replaces those of config.json."""
+    """Return the settings of generation. As in transformers, generation_config.json overrides config.json."""
     if (folder / 'generation_config.json').is_file():
         return read_json(folder / 'generation_config.json')
     return {**family.tokens, **{name: value for name, value in config.items() if value is not None}}

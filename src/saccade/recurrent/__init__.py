@@ -8,5 +8,5 @@ Not here: the seq2seq model around them (`model/`), and fixed-state mixers such 
 from saccade.lazy import lazy_names
 
 __getattr__, __dir__ = lazy_names(
-    'saccade.recurrent', beside={room: f'saccade.recurrent.{room}' for room in ('cell', 'decoder', 'mixer', 'score')}
+    'saccade.recurrent', others={room: f'saccade.recurrent.{room}' for room in ('cell', 'decoder', 'mixer', 'score')}
 )

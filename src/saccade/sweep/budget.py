@@ -25,15 +25,15 @@ TIMED = 20  # steps of a timed run
 
 @dataclass(frozen=True)
 class Speed:
-    """Measured speed of a variant. Attributes: beside, seconds of overhead; step, seconds per step; flops per step."""
+    """Measured speed of a variant. Attributes: overhead, in seconds; step, seconds per step; flops per step."""
 
-    beside: float
+    overhead: float
     step: float
     flops: int
 
     def seconds(self, steps: int, flops: int) -> float:
         """Return the predicted seconds of a run of `steps` steps of `flops` FLOPs."""
-        return self.beside + steps * self.step * flops / self.flops
+        return self.overhead + steps * self.step * flops / self.flops
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class Plan:
         return tokens, sum(variant.cost.flops * steps[variant.name] for variant in self.variants)
 
     def run_steps(self) -> dict[str, list[int]]:
-        """Return the steps of each run of each variant, those of the search first."""
+        """Return the steps of each run of each variant; runs of the search come first."""
         found = {}
         for variant in self.variants:
             counts = self.tune.counts if self.tune else {}

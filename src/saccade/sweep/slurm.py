@@ -113,7 +113,7 @@ class Slurm:
         pass
 
     def _submit_all(self) -> None:
-        """Submit the waiting jobs, except those of an earlier launch that have not ended."""
+        """Submit the waiting jobs, except jobs of an earlier launch that have not ended."""
         queue = _queue()
         if queue is None:
             raise UserError('Slurm does not answer: squeue fails')

@@ -10,9 +10,9 @@ run succeeded. Otherwise the process ends as the run does, so the exit status of
 the engine ends, it closes the socket, and the worker ends after the current run.
 
 A worker serves a single program. Import-time settings of a run's code (options of JAX, warnings, the environment,
-patched libraries) are thus those of every run it serves, and no other variant sees them. Between two runs it restores
-the flags, the trusted names, the command line and the working directory; everything else belongs to the runs, and is
-closed with them. A worker whose code has changed since its start replaces itself by the command.
+patched libraries) are thus common to all runs that it serves, and no other variant sees them. Between two runs it
+restores the flags, the trusted names, the command line and the working directory; everything else belongs to the runs,
+and is closed with them. A worker whose code has changed since its start replaces itself by the command.
 """
 
 import functools

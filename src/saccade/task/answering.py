@@ -40,7 +40,7 @@ _READ = 1000  # rows of a split that a baseline reads
 class Answering(PredictsTokens):
     """Answering.
 
-    Attributes: those of `task.base:PredictsTokens`, and
+    Attributes: as in `task.base:PredictsTokens`, and
         answers: maximum number of questions per row (M); logits are then computed only at the questions. None computes
             logits at all positions. The loss of a row with more questions is NaN, which stops training.
     """

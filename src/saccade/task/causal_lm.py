@@ -21,7 +21,7 @@ from saccade.types import Batch, LanguageModel, LayerContext, Metric, Params, PR
 
 @dataclass(frozen=True)
 class CausalLM(PredictsTokens):
-    """Causal language modelling. Attributes: those of `task.base:PredictsTokens`."""
+    """Causal language modelling. Attributes: as in `task.base:PredictsTokens`."""
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions')

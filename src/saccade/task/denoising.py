@@ -30,7 +30,7 @@ from saccade.types import Batch, Metric, Params, Part, PRNGKey, Seq2Seq, Total, 
 class Denoising(PredictsTokens):
     """Denoising: span corruption, prefix LM, or a mixture of denoisers (UL2).
 
-    Attributes: those of `task.base:PredictsTokens`, and denoisers, as `ops.denoising:Spans`, one drawn per row.
+    Attributes: as in `task.base:PredictsTokens`, and denoisers, as `ops.denoising:Spans`, one drawn per row.
     """
 
     denoisers: tuple[Part[Denoiser], ...]

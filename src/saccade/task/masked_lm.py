@@ -40,7 +40,7 @@ from saccade.types import (
 class MaskedLM(PredictsTokens):
     """Masked language modelling with the head 'masked', and pair classification with 'pooled' if the encoder has it.
 
-    Attributes: those of `task.base:PredictsTokens`, for the head 'masked', and
+    Attributes: as in `task.base:PredictsTokens`, for the head 'masked', and
         share: fraction of word tokens to predict.
         choose: selection of these tokens: `ops.masking:choose_tokens` or, for whole words, `ops.masking:choose_words`.
         hidden: fraction of the selected tokens that become [MASK].

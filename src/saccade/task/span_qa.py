@@ -42,7 +42,7 @@ ENDS = ('start', 'stop')
 
 
 @dataclass(frozen=True)
-class Found:
+class PredictedAnswer:
     """Predicted answer to a question.
 
     Attributes:
@@ -123,7 +123,7 @@ class SpanQA(ReadsHead):
         found = list(self.outputs(predictions, split))
         return answered([split.gold(each.example) for each in found], [each.text for each in found])
 
-    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Found]:
+    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[PredictedAnswer]:
         """Yield the answer to each question with predicted rows."""
         examples = split.examples[: len(predictions['start'])]
         start, stop = (_log_p(predictions[name][: len(examples)]) for name in ENDS)
@@ -134,7 +134,7 @@ class SpanQA(ReadsHead):
         for example, row, null_score in zip(asked.tolist(), order[best].tolist(), null_scores.tolist(), strict=True):
             span, scores = (row, int(first[row]) + 1, int(last[row]) + 1), (float(score[row]), null_score)
             answer = (split.text(*span), *split.place(*span)) if self._answered(*scores) else ('', 0, 0)
-            yield Found(example, *answer, *scores)
+            yield PredictedAnswer(example, *answer, *scores)
 
     def _answered(self, score: float, null_score: float) -> bool:
         """True if the best span is the answer; a context without tokens has none."""

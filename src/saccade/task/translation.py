@@ -38,7 +38,7 @@ from saccade.types import (
 class Translation(PredictsTokens):
     """Sequence-to-sequence task: translation and summarisation among others.
 
-    Attributes: those of `task.base:PredictsTokens`, and
+    Attributes: as in `task.base:PredictsTokens`, and
         search: generation of the evaluated texts, as `decode.greedy:Greedy`.
         metrics: metrics of the texts, as `metric.translation:BLEU`.
     """

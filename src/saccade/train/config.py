@@ -58,11 +58,11 @@ _EXAMPLE = 80  # characters of a value repeated in a message
 _IN_CONFIG = {Part: dict, ConfigDict: dict, tuple: list}
 
 
-def _unsaid(line: str) -> None:
+def _ignore(line: str) -> None:
     """Ignore a line."""
 
 
-def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], None] = _unsaid) -> dict[str, Any]:
+def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], None] = _ignore) -> dict[str, Any]:
     """Return the resolved config of a file with `get_config()`, after overrides of the form `--config.a.b=value`.
 
     Args:
@@ -237,7 +237,7 @@ def value_of(config: Mapping[str, Any], field: str) -> Any:
     return _group(ConfigDict(config), parents).value(name)
 
 
-def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _unsaid) -> None:
+def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _ignore) -> None:
     field, equals, text = override.removeprefix(PREFIX).partition('=')
     if not override.startswith(PREFIX) or not equals:
         raise UserError(f'{shortened(override)}: write an override as {PREFIX}field=value')
@@ -394,7 +394,7 @@ class _Group:
         return f'{self.path}.use={use} keeps {", ".join(kept) or "no field"}; drops {", ".join(dropped) or "none"}'
 
     def _admitted(self, key: str | int) -> set[type]:
-        """Return the types that the field may have: those of its hint, and of its present value."""
+        """Return the types that the field may have: the types of its hint and of its present value."""
         hinted = _kinds(self.hints.get(key, Any))
         if isinstance(self.held, list):
             held = type(self.held[key])

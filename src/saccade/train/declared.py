@@ -36,8 +36,8 @@ def ranking(experiment: Experiment) -> Metric:
     """Return the metric that ranks the checkpoints of a run.
 
     Raises:
-        UserError: it is not declared, has no better direction, or depends on the whole split, of which evaluations
-            during training cover only a part.
+        UserError: it is not declared, has no better direction, or depends on the whole split although evaluations
+            during training cover only a part of it.
     """
     found = declared(experiment)
     where, metric = f"config.keep_best_by: '{found.best_by}'", found.metrics.get(found.best_by)

@@ -37,7 +37,7 @@ def verified(workdir: Workdir) -> Path:
 
 
 def require_same_data(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> None:
-    """Check that the data of a run are those of its first start.
+    """Check that the data of a run are the same as at its first start.
 
     Raises:
         UserError: the data have changed; the message has the known differences.
@@ -122,7 +122,7 @@ def _processor(workdir: Workdir) -> dict[str, str]:
 
 
 def _change(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> str:
-    """Return a message on how the data differ from those of the first start; '' if they are equal."""
+    """Return a message on how the data differ from the data of the first start; '' if they are equal."""
     written, given = _read(workdir), dict(experiment.data.arguments)
     if written is None or written['data'].get('digest') == prepared.source.get('digest'):
         return ''

@@ -86,9 +86,9 @@ class Evaluation:
 
     def _figures(self, name: str, value: float) -> str:
         between = '' if name not in self.intervals else ' [{:z.4f}, {:z.4f}]'.format(*self.intervals[name])
-        beside = f'   (baseline: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
+        baseline = f'   (baseline: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
         unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
-        return f'{value:z.4f}{unit}{between}{beside}'
+        return f'{value:z.4f}{unit}{between}{baseline}'
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def evaluated(
     """Evaluate parameters on a split, or on its first `limit` batches, on one device."""
     batches = eval_batches(split, experiment.batch_size, limit=limit)
     found = evaluation(step, name, split, evaluate(_scorer(experiment, params), batches))
-    return judged(experiment, params, split, found, limit)
+    return with_task_metrics(experiment, params, split, found, limit)
 
 
 def prepare_lengths(experiment: Experiment, processor: Processor | None) -> list[tuple[Experiment, Split]]:
@@ -167,7 +167,7 @@ def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) ->
     return Evaluation(step, name, split.targets, split.unit, {**metrics, **split.derived(metrics)})
 
 
-def judged(
+def with_task_metrics(
     experiment: Experiment,
     params: Params,
     split: Split,

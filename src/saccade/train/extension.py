@@ -140,7 +140,7 @@ def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> Any
 
 
 def extension_lines(schedule: Any, extended: Sequence[Extension], steps: int) -> Iterator[str]:
-    """Yield a description of each extension; the arguments are those of `schedule_of`."""
+    """Yield a description of each extension; the arguments are as in `schedule_of`."""
     ends = _ends(extended, steps)
     for number, (extension, end) in enumerate(zip(extended, ends[1:], strict=True)):
         before = schedule_of(schedule, extended[:number], ends[number])

@@ -7,8 +7,8 @@
 W_i is the weight of loss i in the whole batch, such as its number of targets or tokens; a task has one or several
 losses, and its model's parts add theirs. Totals and weights are summed before the division, so a step is independent of
 the distribution of its rows over microbatches, devices and processes. The exceptions are parts that declare
-`mixes_rows`: they compute a function of several rows, which under `accumulate` and `pmap` are those of a microbatch or
-of a device. Over a mesh, by `jit`, they are those of the whole batch.
+`mixes_rows`: they compute a function of several rows: of a microbatch under `accumulate`, of a device under `pmap`, and
+of the whole batch over a mesh, by `jit`.
 """
 
 from collections.abc import Callable, Mapping

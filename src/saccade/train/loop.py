@@ -23,8 +23,8 @@ from saccade.train.evaluate import (
     evaluate,
     evaluate_lengths,
     evaluation,
-    judged,
     prepare_lengths,
+    with_task_metrics,
 )
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
@@ -201,7 +201,7 @@ class Run:
         """Prepare the data, and the validation split at each length of the final evaluation.
 
         Raises:
-            UserError: the data cannot be read or do not fit the model, or differ from those of the run's first start.
+            UserError: the data cannot be read, do not fit the model, or differ from the data of the run's first start.
         """
         with listening(self.display.begin), self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), processor)
@@ -347,7 +347,7 @@ class Run:
         backend = self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
         found = evaluation(step, 'validation', split, metrics)
-        return judged(self.experiment, self._weights(state), split, found, limit or None, backend)
+        return with_task_metrics(self.experiment, self._weights(state), split, found, limit or None, backend)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Evaluate the trained model; log its baseline, evaluations at other lengths, and then its own."""

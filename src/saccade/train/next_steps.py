@@ -62,7 +62,7 @@ class Launched:
 
 
 def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
-    """Return suggested commands after a finished run, those of its task included.
+    """Return suggested commands after a finished run, commands of its task included.
 
     Args:
         config: resolved config of the run.

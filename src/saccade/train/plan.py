@@ -57,8 +57,8 @@ ROLES = {
 class Plan:
     """Plan of a run: its parameters, FLOPs and memory.
 
-    Attributes: the printed facts; FLOPs and tokens are of one step over all devices, bytes are of one device. flops is
-    the FLOPs that the model needs, hardware_flops those of the step, which may compute some again. peak_bytes is the
+    Attributes: the printed facts; FLOPs and tokens are of one step over all devices, bytes are of one device. flops
+    is the FLOPs that the model needs, hardware_flops the FLOPs of the step, which may repeat some. peak_bytes is the
     whole memory of a step, temp_bytes the part besides arguments and results; state_bytes is the decoding state of one
     row as long as the context, None if the model does not decode. limit is the memory of a device in bytes, None if
     unknown.
@@ -162,7 +162,7 @@ class Plan:
 
 
 def in_words(model: int, hardware: int) -> str:
-    """Return the FLOPs of the model in words, and those of the step if it computes something again."""
+    """Return the FLOPs of the model in words, and of the step if it computes something again."""
     again = '' if hardware == model else f'; {hardware:.3g} with what is computed again'
     return f'{model:.3g} FLOPs in matrix products{again}'
 

@@ -46,8 +46,8 @@ def open_search(asked: Asked, corpus: SearchCorpus) -> tuple[SentenceEncoder, In
         raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
     trained = open_trained(asked.workdir, asked.init_from, asked.which).only(asked.part)
     encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows)
-    beside = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
-    folder = expanded(asked.index) if asked.index else beside
+    default = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
+    folder = expanded(asked.index) if asked.index else default
     return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
 
 

@@ -219,7 +219,7 @@ def make_backend(experiment: Experiment) -> Backend:
     require_weights(experiment)
     sizes, one_program = dict(experiment.mesh), experiment.backend == 'jit'
     learner = learner_on(make_mesh(sizes, jax.devices()), experiment) if one_program else make_learner(experiment)
-    return with_learner(_compiled(_Compiling(program_key(experiment), experiment, learner)), learner)
+    return with_learner(_compiled(_ProgramRequest(program_key(experiment), experiment, learner)), learner)
 
 
 def program_key(experiment: Experiment) -> tuple[Any, ...]:
@@ -237,7 +237,7 @@ def program_key(experiment: Experiment) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class _Compiling:
+class _ProgramRequest:
     """Request for programs. Attributes: their key; an experiment and its learner with this key."""
 
     key: tuple[Any, ...]
@@ -246,7 +246,7 @@ class _Compiling:
 
 
 @lru_cache(maxsize=2)  # programs of two variants in turn; more would fill the memory of a process that runs many
-def _compiled(asked: _Compiling) -> Backend:
+def _compiled(asked: _ProgramRequest) -> Backend:
     experiment = asked.experiment
     return BACKENDS[experiment.backend](asked.learner, batches_like(experiment), dict(experiment.mesh))
 

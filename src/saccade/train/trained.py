@@ -194,7 +194,7 @@ class Initial:
         leaves, structure = jax.tree.flatten(experiment.data().batch_like(1))
         marked = rescaled(experiment, dict.fromkeys(scales_of(experiment), 'argument'))
         key = marked['task'], experiment.model, tuple((leaf.shape, leaf.dtype) for leaf in leaves), structure
-        return _initial(_Asked((key, repr(key)), experiment))
+        return _initial(_TraceRequest((key, repr(key)), experiment))
 
     def __call__(self, key: PRNGKey, scales: Mapping[str, Any]) -> Params:
         """Return the parameters, without running the code of the model again."""
@@ -202,7 +202,7 @@ class Initial:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _TraceRequest:
     """Request for a trace. Attributes: all that it depends on, also as text since 1 equals 1.0; an experiment."""
 
     key: tuple[Any, ...]
@@ -210,7 +210,7 @@ class _Asked:
 
 
 @functools.lru_cache(maxsize=8)
-def _initial(asked: _Asked) -> Initial:
+def _initial(asked: _TraceRequest) -> Initial:
     experiment = asked.experiment
     scales, like = scales_of(experiment), experiment.data().batch_like(1)
     model, made = _recorded(experiment.model())

@@ -27,13 +27,13 @@ class Classified(Examples):
     classes: int
 
     answer: ClassVar[str] = 'label'
-    unsaid: ClassVar[np.generic] = np.int32(IGNORED)
+    padding_label: ClassVar[np.generic] = np.int32(IGNORED)
 
     @property
     def _key(self) -> Any:
         return super()._key, self.classes
 
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         names = Names.of(self._labels(records.splits['train']), self.classes)
         return {
             split: {'label': names.numbers(list(self._labels(source)), source.place), 'names': np.array(names.known)}

@@ -84,7 +84,7 @@ class Examples(FromRecords):
     pair: str | None = None
 
     answer: ClassVar[str]  # name of the label in a row, and of the field that has its column
-    unsaid: ClassVar[np.generic]  # label of padding
+    padding_label: ClassVar[np.generic]  # label of padding
 
     def __post_init__(self) -> None:
         if self.pair is not None and self.overlap:
@@ -112,11 +112,11 @@ class Examples(FromRecords):
         Raises:
             UserError: a value is not text, or the tokenizer cannot encode a character.
         """
-        unsaid = {self.answer: np.full(len(records), self.unsaid), 'names': np.array(names)}
-        return self._split(unsaid | self._tokens(records, tokenizer), self.frame(tokenizer))
+        labels = {self.answer: np.full(len(records), self.padding_label), 'names': np.array(names)}
+        return self._split(labels | self._tokens(records, tokenizer), self.frame(tokenizer))
 
     @abstractmethod
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         """Return, for each split, the labels under their name, and `names` if they are classes."""
 
     @property
@@ -135,8 +135,8 @@ class Examples(FromRecords):
         return itertools.chain.from_iterable(strings(examples, column) for column in self._columns)
 
     def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
-        said = self._said(source)
-        return {name: said[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
+        labels = self._labels(source)
+        return {name: labels[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
 
     def _tokens(self, records: RecordSource, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
@@ -154,7 +154,7 @@ class Examples(FromRecords):
         return ExampleSplit(rows=rows, targets=len(rows.answers), unit='examples', names=names)
 
     def _padding(self, frame: RowFrame) -> Row:
-        return frame.padding() | {self.answer: self.unsaid, 'example': np.int32(-1)}
+        return frame.padding() | {self.answer: self.padding_label, 'example': np.int32(-1)}
 
     def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
         """Cut texts into rows: return the example of each row, and the tokens of each text in it."""

@@ -4,7 +4,7 @@
 
 A row is two spans of the token stream and a label. Sentences are taken in order until a row is full, as in
 https://github.com/google-research/bert, create_pretraining_data.py; here a pair is true or false by a fair coin, and a
-sentence longer than a row is cut. Labels are those of the published heads.
+sentence longer than a row is cut. Labels are as in the published heads.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -156,7 +156,7 @@ class PassageRows:
         apart = np.split(words, [spans[0].stop - spans[0].start]) if len(spans) > 1 else [words]
         return {
             **self.frame.row(*(self.tokens[span] for span in spans)),
-            'words': self.frame.beside(0, *apart),
+            'words': self.frame.scattered(0, *apart),
             'mask': np.int32(self.mask),
             'row': np.int32(row),
             'label': np.int32(self.pairs[row, 4]),

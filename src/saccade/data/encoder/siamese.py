@@ -67,7 +67,7 @@ class Positives(Siamese):
     negative: str | None = None
 
     answer: ClassVar[str] = 'example'  # the match of a first text is the second text with the same index
-    unsaid: ClassVar[np.generic] = np.int32(-1)
+    padding_label: ClassVar[np.generic] = np.int32(-1)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ class Positives(Siamese):
     def _answers(self) -> tuple[str, ...]:
         return ()
 
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         return {split: _numbered(source) for split, source in records.splits.items()}
 
 

@@ -66,7 +66,7 @@ class TaggedRows:
         start, stop = self.owned[row]
         labels = np.array(self.labels[row])
         labels[:start] = labels[stop:] = IGNORED
-        said = {'labels': self.frame.beside(IGNORED, labels), 'example': np.int32(self.example[row])}
+        said = {'labels': self.frame.scattered(IGNORED, labels), 'example': np.int32(self.example[row])}
         return self.frame.row(self.tokens[row]) | said
 
     def padding(self) -> Row:
@@ -184,7 +184,7 @@ class Tagged(FromRecords):
 
 def blank(frame: Frame) -> Row:
     """Return a row of padding."""
-    return frame.padding() | {'labels': frame.beside(IGNORED), 'example': np.int32(-1)}
+    return frame.padding() | {'labels': frame.scattered(IGNORED), 'example': np.int32(-1)}
 
 
 def words_of(given: Any, place: str) -> list[str]:

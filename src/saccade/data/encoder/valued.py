@@ -21,9 +21,9 @@ class Valued(Examples):
     value: str
 
     answer: ClassVar[str] = 'value'
-    unsaid: ClassVar[np.generic] = np.float32(np.nan)
+    padding_label: ClassVar[np.generic] = np.float32(np.nan)
 
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         return {
             split: {'value': np.fromiter(self._values(source), np.float32)} for split, source in records.splits.items()
         }

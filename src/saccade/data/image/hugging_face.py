@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image processors of Hugging Face folders, as our fields: resize, centre crop, rescale and normalise.
 
-Names and settings are those of the image processors of ViT, DeiT, CLIP and SigLIP in transformers, versions 4 and 5,
+Names and settings are as in the image processors of ViT, DeiT, CLIP and SigLIP in transformers, versions 4 and 5,
 and of the earlier feature extractors, which omitted settings and wrote sizes as one number.
 """
 
@@ -91,7 +91,9 @@ def _class(given: Mapping[str, Any], folder: Path) -> str:
     if key is not None:
         name = re.sub(r'(ImageProcessor|FeatureExtractor)(Fast|Pil)?$', '', given[key]).lower()
         if name not in _CLASSES:
-            raise UserError(f'{key} {given[key]!r} is not supported; those of ViT, DeiT, CLIP and Siglip are')
+            raise UserError(
+                f'{key} {given[key]!r} is not supported; the supported ones are of ViT, DeiT, CLIP and Siglip'
+            )
         return name
     config = Path(folder) / 'config.json'
     model = json.loads(read_text(config)).get('model_type') if config.is_file() else None

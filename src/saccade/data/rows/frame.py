@@ -74,7 +74,7 @@ class Frame:
             row['types'][2 + len(texts[0]) : used] = 1
         return row
 
-    def beside(self, fill: int, *values: Values) -> np.ndarray:
+    def scattered(self, fill: int, *values: Values) -> np.ndarray:
         """Scatter per-token values of each text into a row; `fill` elsewhere."""
         array = np.full(self.context_length, fill, np.int32)
         for start, text in zip(self.starts(*values), values, strict=True):

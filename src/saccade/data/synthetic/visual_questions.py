@@ -14,7 +14,7 @@ shapes are drawn independently, so the best accuracies without part of the input
     1 / 2    without the places of the patches: either circle may be the one on the left
 
 Goyal et al. 2017, "Making the V in VQA Matter", https://arxiv.org/abs/1612.00837, on answers that need no picture; the
-scenes are simpler than those of Johnson et al. 2017, "CLEVR", https://arxiv.org/abs/1612.06890. Nothing is downloaded.
+scenes are simpler than in Johnson et al. 2017, "CLEVR", https://arxiv.org/abs/1612.06890. Nothing is downloaded.
 """
 
 import itertools

@@ -30,7 +30,7 @@ _HIGHEST = 2.0**64  # exclusive bound of Philox's raw numbers
 class SkipGramText(TextData):
     """Text for skip-grams.
 
-    Attributes: those of TextData; noise, number of noise words per row; power, exponent of the counts in their
+    Attributes: as in TextData; noise, number of noise words per row; power, exponent of the counts in their
         distribution.
 
     In addition to text's arrays, a batch has `frequency` [B T+1], each word's relative frequency in the training split,

@@ -24,7 +24,7 @@ from saccade.types import UserError
 
 FILES = (FILE, 'vocab.txt', 'vocab.json')  # the first that a folder has
 _MERGES = 'merges.txt'
-_BESIDE = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
+_NEIGHBOURS = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
 _WORD_PIECES = ('BertTokenizer', 'DistilBertTokenizer', 'ElectraTokenizer')
 _PAIRS = {'gpt2': 'GPT2Tokenizer', 'roberta': 'RobertaTokenizer'}  # by model_type
 _DEFAULTS = {
@@ -71,9 +71,9 @@ class TokenizerFile:
         Raises:
             UserError: the file does not exist.
         """
-        beside = (self._file.with_name(name) for name in _BESIDE)
+        neighbours = (self._file.with_name(name) for name in _NEIGHBOURS)
         try:
-            contents = [read_regular(file, TOKENIZER_BYTES) for file in (self._file, *filter(Path.is_file, beside))]
+            contents = [read_regular(file, TOKENIZER_BYTES) for file in (self._file, *filter(Path.is_file, neighbours))]
         except OSError as error:
             raise UserError(f'cannot read the tokenizer {self._file}: {error.strerror}') from error
         return hashlib.sha256(b''.join(contents)).hexdigest()
@@ -106,7 +106,7 @@ def find_tokenizer(folder: Path | str) -> Path | None:
 
 def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
     """Return the tokenizer of a file; `given` settings override those next to it."""
-    settings = Settings.beside(file)
+    settings = Settings.next_to(file)
     settings.config.update(given)
     with opening(file):
         if file.suffix == '.txt':
@@ -115,8 +115,8 @@ def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
             backend = _byte_pairs(file, settings)
         else:
             backend = backend_of(file)
-        backend, beside = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
-        source = _opened(beside, {}) if beside.is_file() else None
+        backend, source_file = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
+        source = _opened(source_file, {}) if source_file.is_file() else None
         return Tokenizer(backend, source, settings.roles(backend), file).probed()
 
 

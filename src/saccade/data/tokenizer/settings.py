@@ -87,7 +87,7 @@ class Settings:
     ids: dict[str, Any]
 
     @classmethod
-    def beside(cls, file: Path) -> 'Settings':
+    def next_to(cls, file: Path) -> 'Settings':
         """Read the settings next to a tokenizer's file.
 
         Raises:

@@ -201,7 +201,7 @@ class Tokenizer:
         """
         file = Path(folder) / FILE
         if self.source is not self:
-            self.source._write(_beside(file))
+            self.source._write(_source_file(file))
         self._write(file)
 
     def _write(self, file: Path) -> None:
@@ -218,8 +218,8 @@ class Tokenizer:
         """
         path = Path(path)
         with opening(path):
-            backend, beside = backend_of(path), _beside(path)
-            source = cls.load(beside) if beside.is_file() else None
+            backend, source_file = backend_of(path), _source_file(path)
+            source = cls.load(source_file) if source_file.is_file() else None
             return cls(backend, source, read_config(config_of(path)), path).probed()
 
     def probed(self) -> 'Tokenizer':
@@ -346,7 +346,7 @@ def _without(backend: tokenizers.Tokenizer, names: Collection[str]) -> tokenizer
     return tokenizers.Tokenizer.from_str(json.dumps(found))
 
 
-def _beside(path: Path) -> Path:
+def _source_file(path: Path) -> Path:
     """Return the path of the source tokenizer, if there are two."""
     return path.with_name(f'source_{path.name}')
 

@@ -146,7 +146,7 @@ def line(
 
     Args:
         count: number of units done, in all (None if unknown), and the unit.
-        words: texts, of which the first that fits is shown.
+        words: the first of these texts that fits is shown.
         seconds: elapsed, and left if known.
     """
     done, total, unit = count

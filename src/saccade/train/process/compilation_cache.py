@@ -8,7 +8,7 @@ digest, so a file that a kill truncated or a disk corrupted is compiled again. T
 version of JAX, below the user's cache folder; the least recently used ones are deleted.
 
 JAX's key leaves out the number of cores, although XLA:CPU divides its loops by it: the results of a program for two
-cores differ in their bits from those of a program for one core. So the folder's name contains it.
+cores differ in their bits from the results for one core. So the folder's name contains it.
 """
 
 import hashlib
@@ -40,8 +40,8 @@ _KEPT_SHARE = 0.75  # of the greatest size, after a deletion: so not every added
 _USER = os.getuid() if hasattr(os, 'getuid') else 0
 # Lines of /proc/cpuinfo that describe the instruction set, on x86 and on Arm.
 _IDENTITY = re.compile(r'vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+')
-# XLA records these two preferences among the features of a program, does not find them among those of the processor,
-# and prints an error for each program that it loads (https://github.com/openxla/xla/issues/44565). They are replaced by
+# XLA records these two preferences among the features of a program, does not find them among the processor's, and
+# prints an error for each program that it loads (https://github.com/openxla/xla/issues/44565). They are replaced by
 # features of any x86-64 with the same number of bytes.
 _NO_FEATURES = {
     b'+prefer-no-gather': b'+64bit,+cmov,+cx8',

@@ -42,8 +42,8 @@ def require_folder(flag: str, path: str) -> None:
         there = next(each for each in (folder, *folder.parents) if each.exists())
         if not there.is_dir():
             raise UserError(f'--{flag}={path}: {there} is a file; name a folder')
-        with tempfile.TemporaryDirectory(dir=there) as beside:
-            (Path(beside) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=there) as trial:
+            (Path(trial) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
