@@ -81,7 +81,7 @@ class DryRun:
     def __init__(self, answers: Mapping[Command, Any]) -> None:
         """Take the answers to queries, used from the second query on."""
         self.commands: list[Command] = []
-        self._answers, self._asked = answers, False
+        self._answers, self._queried = answers, False
 
     def do(self, command: Command, seconds: float | None = None) -> CommandResult:
         """Record the command, and return a successful result."""
@@ -91,5 +91,5 @@ class DryRun:
     def ask(self, command: Command) -> Any:
         """Record the command; return None the first time, and its prepared answer from then on."""
         self.commands.append(command)
-        first, self._asked = not self._asked, True
+        first, self._queried = not self._queried, True
         return None if first else self._answers[command]

@@ -48,7 +48,7 @@ def trained(tokenizer: Part[Trainer], texts: Callable[[], Iterable[str]], corpus
     trainer = tokenizer()
     read = [trainer.digest] if hasattr(trainer, 'digest') else []  # a trainer that reads a file
     name = f'tokenizer-{digest(_FORMAT, corpus, spec(tokenizer), *read)}'
-    folder = kept(cache / name, lambda new: trainer.train(texts()).save(new))
+    folder = cached(cache / name, lambda new: trainer.train(texts()).save(new))
     return Tokenizer.load(folder / 'tokenizer.json')
 
 
@@ -82,7 +82,7 @@ def digest(*values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def kept(folder: Path, make: Callable[[Path], None]) -> Path:
+def cached(folder: Path, make: Callable[[Path], None]) -> Path:
     """Return a verified folder of the cache: built if it is missing, rebuilt if it is damaged.
 
     Several processes may build it at the same time. The first to finish puts its folder in place, and the others use

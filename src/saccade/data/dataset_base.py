@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, explained, kept, read_arrays, write_arrays
+from saccade.data.cache import cached, digest, explained, read_arrays, write_arrays
 from saccade.data.split import Prepared, Split
 from saccade.types import Model, Part, Processor
 
@@ -78,7 +78,7 @@ class DatasetBase(ABC):
             used = self._make_processor(source, cache) if processor is None else processor
             frame = self.frame(used)  # before writing, since it checks the processor
             name = digest(_FORMAT, source.digest, used.digest, self._key)
-            folder = kept(cache / name, lambda new: self._write(source, used, new))
+            folder = cached(cache / name, lambda new: self._write(source, used, new))
             arrays = {name: read_arrays(folder / name) for name in source.splits}
         return Prepared(used, self._splits(arrays, source, frame, used), source.facts())
 

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from saccade.data.cache import DIGESTS, kept
+from saccade.data.cache import DIGESTS, cached
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.batches import ENCODED
@@ -206,7 +206,7 @@ def open_index(folder: Path, corpus: SearchCorpus, encode: Callable[[Sequence[st
         (new / _FACTS).write_text(json.dumps(facts) + '\n')
 
     try:
-        kept(folder, make)
+        cached(folder, make)
         return Index(np.load(folder / _VECTORS, mmap_mode='r'))
     except OSError as error:
         raise UserError(

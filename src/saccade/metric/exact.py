@@ -26,5 +26,7 @@ class ExactMatch:
         """
         pairs = zip(texts, references, strict=True)
         return {
-            'exact_match': of_mean(np.array([text.strip() == wanted.strip() for text, wanted in pairs], np.float64))
+            'exact_match': of_mean(
+                np.array([text.strip() == reference.strip() for text, reference in pairs], np.float64)
+            )
         }

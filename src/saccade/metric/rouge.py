@@ -47,7 +47,7 @@ class ROUGE:
         Raises:
             UserError: there are no texts.
         """
-        pairs = [(words(text), words(wanted)) for text, wanted in zip(texts, references, strict=True)]
+        pairs = [(words(text), words(reference)) for text, reference in zip(texts, references, strict=True)]
         scores = {f'rouge_{order}': [shared(*pair, order) for pair in pairs] for order in self.orders}
         scores['rouge_l'] = [in_order(*pair) for pair in pairs]
         return {name: of_mean(np.array(each, np.float64)) for name, each in scores.items()}
@@ -62,21 +62,21 @@ def words(text: str) -> list[str]:
     return [run for run in runs.split() if any(map(str.isalnum, run))]
 
 
-def shared(text: Sequence[str], wanted: Sequence[str], order: int) -> float:
+def shared(text: Sequence[str], reference: Sequence[str], order: int) -> float:
     """Return the F1 of the n-grams of two texts; a common n-gram counts as often as both have it."""
-    grams, theirs = (Counter(zip(*(side[at:] for at in range(order)), strict=False)) for side in (text, wanted))
+    grams, theirs = (Counter(zip(*(side[at:] for at in range(order)), strict=False)) for side in (text, reference))
     return _f1((grams & theirs).total(), grams.total(), theirs.total())
 
 
-def in_order(text: Sequence[str], wanted: Sequence[str]) -> float:
+def in_order(text: Sequence[str], reference: Sequence[str]) -> float:
     """Return the F1 of the longest common subsequence of two texts."""
-    longest = [0] * (len(wanted) + 1)  # by number of words of the reference, for the words of the text so far
+    longest = [0] * (len(reference) + 1)  # by number of words of the reference, for the words of the text so far
     for word in text:
         before = 0
-        for at, other in enumerate(wanted, start=1):
+        for at, other in enumerate(reference, start=1):
             before, longest[at] = longest[at], before + 1 if word == other else max(longest[at], longest[at - 1])
-    return _f1(longest[-1], len(text), len(wanted))
+    return _f1(longest[-1], len(text), len(reference))
 
 
-def _f1(common: int, own: int, wanted: int) -> float:
-    return 2 * common / max(1, own + wanted)
+def _f1(common: int, own: int, reference: int) -> float:
+    return 2 * common / max(1, own + reference)

@@ -69,10 +69,10 @@ class Answering(PredictsTokens):
             output, labels = self.project(forward, model, params, *given, key=key), batch['labels']
         else:
             whole = self.unprojected('answers', forward, model, params, *given, key=key)
-            output, labels = self._asked(whole, batch['labels'])
+            output, labels = self._answer_positions(whole, batch['labels'])
         return answered(self.each_target(output, jnp.maximum(labels, 0), forward.train), labels)
 
-    def _asked(
+    def _answer_positions(
         self, projection: OutputProjection, labels: Int[Array, 'B T']
     ) -> tuple[OutputProjection | Float[Array, 'B M V'], Int[Array, 'B M']]:
         """Return the outputs and labels of the first M questions of each row, filled up with other positions."""

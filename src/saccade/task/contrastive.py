@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.image_text_base import ImageText
-from saccade.task.siamese_base import there
+from saccade.task.siamese_base import has_example
 from saccade.types import Batch, ImageTextModel, Metric, Params, PRNGKey, Total
 
 _NEVER = -1e9  # logit of padding; finite, so that 0 times the loss of a padding row is 0
@@ -47,7 +47,7 @@ class Contrastive(ImageText):
         self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats and `accuracy`, means over both directions."""
-        found, counts = self.compared(forward, model, params, batch, key), there(batch)
+        found, counts = self.compared(forward, model, params, batch, key), has_example(batch)
         is_there, own = gathered(counts, self.axis) > 0, numbers(len(counts), self.axis)
         ways = []
         for queries, others in ((found.image, found.text), (found.text, found.image)):

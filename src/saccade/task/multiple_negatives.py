@@ -26,7 +26,7 @@ from saccade.metric.retrieval import ranks, retrieved
 from saccade.ops.similarity import normalised
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
-from saccade.task.siamese_base import SEARCH, Siamese, there
+from saccade.task.siamese_base import SEARCH, Siamese, has_example
 from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Scales, Total
 
 _NEVER = -1e9  # logit of padding; finite, so that 0 times the loss of a padding row is 0
@@ -62,7 +62,7 @@ class MultipleNegatives(Siamese):
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals over examples: `loss` in nats, and `accuracy` of the choice among all texts of the batch."""
-        vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), there(batch)
+        vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), has_example(batch)
         others = rearrange(gathered(vectors[:, 1:], self.axis), 'B texts D -> (texts B) D')
         is_there = jnp.tile(gathered(counts, self.axis), vectors.shape[1] - 1) > 0
         logits = jnp.einsum('AD,BD->AB', vectors[:, 0], others) / self.temperature

@@ -77,7 +77,7 @@ class ReplacedToken(TaskBase):
         found = forward(*discriminator, filled, context, forward.train, key=second, name='discriminator')['tokens'][
             ..., 0
         ]
-        told = _told(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
+        told = _detection(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
         loss = generated['loss'].plus(told['loss'].times(self.weight))
         return {'loss': loss, **_named('masked', generated), **_named('replaced', told)}
 
@@ -87,7 +87,7 @@ def _sampled(keys: Array, logits: Array) -> Array:
     return jax.vmap(jax.random.categorical)(keys, jax.lax.stop_gradient(logits))
 
 
-def _told(scores: Array, replaced: Array, there: Array) -> dict[str, Total]:
+def _detection(scores: Array, replaced: Array, there: Array) -> dict[str, Total]:
     """Return totals of the detection of replaced tokens, over tokens other than padding."""
     scores = scores.astype(jnp.float32)
     losses = jax.nn.softplus(jnp.where(replaced, -scores, scores))

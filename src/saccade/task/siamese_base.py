@@ -66,6 +66,6 @@ def one_by_one(batch: Batch, reads: str) -> Batch:
     return {name: rearrange(leaf, 'B texts ... -> (B texts) ...') for name, leaf in stacked.items()}
 
 
-def there(batch: Batch) -> Float[Array, 'B']:
+def has_example(batch: Batch) -> Float[Array, 'B']:
     """Return 1 for each row with an example, 0 for padding."""
     return (batch['example'] >= 0).astype(jnp.float32)

@@ -16,7 +16,7 @@ from typing import ClassVar
 from saccade.ops.sigmoid_pairs import sigmoid_pairs
 from saccade.task.base import IN_BATCH, Forward
 from saccade.task.image_text_base import ImageText
-from saccade.task.siamese_base import there
+from saccade.task.siamese_base import has_example
 from saccade.types import Batch, Count, ImageTextModel, Metric, Params, PRNGKey, Total
 
 
@@ -44,7 +44,7 @@ class SigmoidContrastive(ImageText):
         self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, and `accuracy` of each image's choice among all captions."""
-        found, counts = self.compared(forward, model, params, batch, key), there(batch)
+        found, counts = self.compared(forward, model, params, batch, key), has_example(batch)
         line = found.scale, found.bias
         losses, others = sigmoid_pairs(found.image, found.text, line, counts, self.axis, self.chunk)
         hits, weight = line[0] * (found.image * found.text).sum(axis=-1) + line[1] > others, counts.sum()

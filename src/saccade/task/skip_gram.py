@@ -88,7 +88,7 @@ class SkipGram(TaskBase):
             noise = jnp.roll(noise, jax.random.randint(of_noise, (), 0, len(noise)), axis=0)
         tokens, segments = closed_up(batch['tokens'], jnp.where(is_word, batch['segments'], 0))
         vectors = forward(model, params, tokens, noise, key=key)
-        return {'loss': self._told_apart(vectors, segments)}
+        return {'loss': self._contrast(vectors, segments)}
 
     def stays(self, frequency: Float[Array, 'B T'], key: PRNGKey) -> Bool[Array, 'B T']:
         """Return True for the words kept by subsampling: frequent words are dropped at random."""
@@ -96,7 +96,7 @@ class SkipGram(TaskBase):
             return jnp.ones(frequency.shape, bool)
         return jax.random.uniform(key, frequency.shape) < jnp.sqrt(self.subsample / jnp.maximum(frequency, 1e-30))
 
-    def _told_apart(self, vectors: Vectors, segments: Segments) -> Total:
+    def _contrast(self, vectors: Vectors, segments: Segments) -> Total:
         """Return the loss, with the total weight of its pairs."""
         v, u = (each.astype(jnp.float32) for each in (vectors.centres, vectors.contexts))
         total, weights = jnp.zeros(()), jnp.zeros(segments.shape)  # weights of each token's pairs as the centre

@@ -20,7 +20,7 @@ from jaxtyping import Array
 from saccade.metric.bootstrap import of_mean
 from saccade.ops.similarity import distance
 from saccade.task.base import Forward
-from saccade.task.siamese_base import SEARCH, Siamese, there
+from saccade.task.siamese_base import SEARCH, Siamese, has_example
 from saccade.types import (
     Batch,
     EncoderModel,
@@ -55,7 +55,7 @@ class Triplet(Siamese):
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals over triplets: `loss`, a distance, and `accuracy`, the fraction in the right order."""
-        margins, counts = self._margins(forward, model, params, batch, key), there(batch)
+        margins, counts = self._margins(forward, model, params, batch, key), has_example(batch)
         losses, weight = jnp.maximum(self.margin - margins, 0.0), counts.sum()
         hits = (margins > 0) * counts
         return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total(hits.sum(), weight)}

@@ -514,7 +514,7 @@ def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
             arguments = ocp.args.PyTreeRestore(trees, restore_args=restore_args, partial_restore=True)
             found |= reader.restore(folder / store, args=arguments)
     leaves = jax.tree.leaves([found[name] for name in wanted])
-    return jax.tree.map(_as_asked, jax.tree.unflatten(jax.tree.structure(like), leaves), like)
+    return jax.tree.map(_with_key_type, jax.tree.unflatten(jax.tree.structure(like), leaves), like)
 
 
 def _refuse_other(folder: Path, wanted: Mapping[str, PyTree], stores: Iterable[str], part: bool) -> None:
@@ -556,7 +556,7 @@ def _placed(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(raw.shape, raw.dtype, sharding=getattr(leaf, 'sharding', None) or here)
 
 
-def _as_asked(array: jax.Array, leaf: Any) -> jax.Array:
+def _with_key_type(array: jax.Array, leaf: Any) -> jax.Array:
     if not _is_key(leaf):
         return array
     found: list[Any] = []

@@ -109,7 +109,7 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
         UserError: the file does not exist, is not Python, imports a missing module, or does not define the function;
             the function needs arguments, or returns an invalid config.
     """
-    where, path = f'--{flag}={path}', _found(flag, path)
+    where, path = f'--{flag}={path}', _resolved_path(flag, path)
     if Path(path).suffix == '.json':
         raise UserError(
             f'{where}: this is JSON; a Python file that defines {function}() is needed. To resume a run, repeat the '
@@ -148,7 +148,7 @@ def _called(where: str, names: Mapping[str, Any], function: str) -> Any:
     return names[function]()
 
 
-def _found(flag: str, path: str) -> str:
+def _resolved_path(flag: str, path: str) -> str:
     """Return the path of a file: as given, or of a shipped one by name: causal_lm/quickstart, heads for a sweep."""
     if Path(path).exists():
         return path

@@ -81,7 +81,7 @@ def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validati
     return {split: replace(train, rows=numbers) for split, numbers in rows.items()}
 
 
-def tests_beside(
+def other_tests(
     name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', picked: Mapping[str, Picked]
 ) -> dict[str, Picked]:
     """Return the test splits by name, except one that was taken for validation."""

@@ -10,8 +10,8 @@ Pearson and Lipman 1988, "Improved tools for biological sequence comparison", ht
 
 The first word of a header is the id; the rest, after a space or a tab, is the description. White space within a
 sequence is ignored, lower case (soft masking) is read as upper case, and a stop (*) at the end is removed. Residues are
-the letters of `data.tokenizer.amino_acid`. Equal sequences are in one split, whatever their headers; similar ones may be
-in both, unless the file was clustered before, as UniRef is.
+the letters of `data.tokenizer.amino_acid`. Equal sequences are in one split, whatever their headers; similar ones may
+be in both, unless the file was clustered before, as UniRef is.
 """
 
 from collections.abc import Iterator

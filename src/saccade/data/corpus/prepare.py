@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow_datasets as tfds
 from absl import logging as absl_logging
 
-from saccade.data.cache import kept
+from saccade.data.cache import cached
 from saccade.paths import read_text
 from saccade.types import UserError
 
@@ -65,7 +65,7 @@ def prepare(make: Callable[..., tfds.core.DatasetBuilder], folder: Path, downloa
         Path(builder.data_dir).rename(new)
 
     try:
-        return kept(folder, write)
+        return cached(folder, write)
     except (OSError, RuntimeError) as error:  # ArrayRecord raises RuntimeError on a full disk
         raise UserError(f'{folder}: cannot be prepared ({first_line(error)})') from error
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from saccade.data.cache import digest
-from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source, tests_beside
+from saccade.data.corpus.dataset import Picked, dataset_digest, other_tests, pick, require_source
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import is_leftover
@@ -151,7 +151,7 @@ def _of_dataset(
     require_columns(name, columns, features)
     picked = pick(name, builder, validation)
     if tests:
-        picked |= tests_beside(name, builder, picked)
+        picked |= other_tests(name, builder, picked)
     splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 

@@ -50,7 +50,7 @@ class PickedQuestions(Picked):
 
 
 @dataclass(frozen=True, eq=False)
-class AskedQuestions(Sequence[Mapping[str, str]]):
+class QuestionTexts(Sequence[Mapping[str, str]]):
     """Questions as records, without their answers."""
 
     questions: Sequence[Question]
@@ -151,21 +151,21 @@ def read_questions(file: Path) -> tuple[list[Question], str]:
     """
     content = content_of(file)
     questions = [
-        replace(question, answers=_answers(record, place)) for question, record, place in _asked(content, file)
+        replace(question, answers=_answers(record, place)) for question, record, place in _parsed(content, file)
     ]
     return questions, hashlib.sha256(content).hexdigest()
 
 
-def read_asked(file: Path) -> AskedQuestions:
+def read_question_texts(file: Path) -> QuestionTexts:
     """Return the questions of a file in SQuAD's format without their `answers`, which may be missing.
 
     Raises:
         UserError: the file cannot be read, or has another format.
     """
-    return AskedQuestions([question for question, _, _ in _asked(content_of(file), file)])
+    return QuestionTexts([question for question, _, _ in _parsed(content_of(file), file)])
 
 
-def _asked(content: bytes, file: Path) -> Iterator[tuple[Question, Any, str]]:
+def _parsed(content: bytes, file: Path) -> Iterator[tuple[Question, Any, str]]:
     """Yield each question without its answers, its JSON record, and the place of that record."""
     try:
         articles = json.loads(decoded(content, file))

@@ -22,7 +22,7 @@ from saccade.data.cache import each, groups
 from saccade.data.corpus.question import Question
 from saccade.data.corpus.record_files import read_records
 from saccade.data.corpus.records import RecordSource, strings
-from saccade.data.corpus.squad import Inquiry, open_questions, read_asked
+from saccade.data.corpus.squad import Inquiry, open_questions, read_question_texts
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.chunk import chunks
 from saccade.data.rows.frame import Frame
@@ -238,7 +238,7 @@ class Questions(QuestionsBase):
     def read(self, path: Path) -> RecordSource:
         """Read a file of questions, without answers: in SQuAD's format if it ends in .json, otherwise of records."""
         if path.name.lower().removesuffix('.gz').endswith('.json'):
-            return read_asked(path)
+            return read_question_texts(path)
         return read_records(path, _TEXTS)
 
     def _open(self, cache: Path) -> Inquiry:

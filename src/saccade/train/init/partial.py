@@ -36,8 +36,8 @@ def body(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Para
     def is_new(path: str, place: Wanted) -> bool:
         return 'C' in letters_of(place.axes or '') or path not in there or there[path].shape != place.shape
 
-    new = [path for path, place in wanted.items() if _found(heads, path) and is_new(path, place)]
-    left = [path for path in there if _found(heads, path) and path not in wanted]
+    new = [path for path, place in wanted.items() if _matches(heads, path) and is_new(path, place)]
+    left = [path for path in there if _matches(heads, path) and path not in wanted]
     return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
 
 
@@ -48,7 +48,7 @@ def encoder(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> P
     Args:
         heads: a regex of the paths that are not taken.
     """
-    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _found(heads, path)}
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _matches(heads, path)}
     new = [path for path in wanted if not path.startswith('encoder/')]
     return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
 
@@ -59,10 +59,10 @@ def only(params: Params, wanted: Places, match: str) -> Params:
     Raises:
         UserError: it matches no parameter of the model.
     """
-    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if _found(match, path)}
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if _matches(match, path)}
     if not there.keys() & wanted.keys():
         raise UserError(f'config.adapt.match: {match!r} finds no parameter of the model in init_from')
-    return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
+    return _with_new(there, [path for path in wanted if not _matches(match, path)], wanted)
 
 
 def nothing(params: Params, wanted: Places) -> Params:
@@ -95,7 +95,7 @@ def teacher(params: Params, wanted: Places, every: int = 2) -> Params:
     return _with_new({**{f'teacher/{path}': leaf for path, leaf in there.items()}, **started}, new, wanted)
 
 
-def _found(pattern: str, path: str) -> bool:
+def _matches(pattern: str, path: str) -> bool:
     return finds(pattern, path, 'config.adapt')
 
 
