@@ -112,10 +112,10 @@ CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
     'nul.py': (b'def get_config():\0 pass', 'null bytes'),
     'imports.py': ('import not_installed_anywhere', 'not_installed_anywhere'),
     'number.py': ('get_config = 3', 'defines no get_config'),
-    'exits.py': ('import sys\nsys.exit(0)', 'ends the program'),
-    'exits_later.py': ('import sys\ndef get_config(): sys.exit(0)', 'ends the program'),
+    'exits.py': ('import sys\nsys.exit(0)', 'exits the program'),
+    'exits_later.py': ('import sys\ndef get_config(): sys.exit(0)', 'exits the program'),
     'lacks.py': ('def get_config(): return {"seed": 0}', 'missing'),
-    'config.json': ('{"seed": null}', 'takes a Python file'),
+    'config.json': ('{"seed": null}', 'a Python file'),
 }
 
 
@@ -254,7 +254,7 @@ def override_cases() -> Iterator[Case]:
         (('--profile=3:90000',), 'the run ends at step'),
         (('--coordinator=localhost:abc', '--processes=2', '--process=0'), 'HOST:PORT'),
         (('--workdir=gs://bucket/run',), 'must be a local folder'),
-        (('--config.batch_size=4000000',), r'needs [\d,.]+ GiB a device, which has [\d,.]+ GiB; batch_size=\d+ fits'),
+        (('--config.batch_size=4000000',), r'[\d,.]+ GiB per device, .* has [\d,.]+ GiB; batch_size=\d+ fits'),
         (('--workdir=~nosuchuser/x',), 'no such folder'),
     ):
         yield Case('train', (*train, *arguments), words)

@@ -130,7 +130,7 @@ def test_lines_of_the_log_that_are_gone_are_said(runner, run):
     (run / 'metrics.jsonl').write_text('')
     done = runner.train(run)
     assert done.returncode == 0, done.stderr
-    assert f'{run}/metrics.jsonl: lines up to step 18 are gone: 0 are left of 20; training goes on' in done.stderr
+    assert f'{run}/metrics.jsonl: lines up to step 18 are missing: 0 of 20 are left; training continues' in done.stderr
     assert [line['step'] for line in read(run / 'metrics.jsonl') if line['split'] == 'train'] == [19, 20]
 
 
@@ -203,7 +203,7 @@ def test_a_sink_that_blocks_does_not_keep_a_run_from_stopping(runner, tmp_path):
         process.kill()
     assert process.returncode == 0, err
     assert 'stopped by a signal' in out
-    assert 'Stuck gets no more of the log, and the run does without it: it has not finished within 90 seconds' in err
+    assert 'Stuck receives no more of the log, and the run continues without it: it has not finished within 90' in err
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_another_order_of_the_same_overrides_is_the_same_run(folder):
         (lambda sweep: sweep.changed('b', overrides=('--config.does=x',)), 'its run b differs in --config.does='),
         (lambda sweep: sweep.changed('b', overrides=()), 'its run b differs in --config.does=wait'),
         (lambda sweep: replace(sweep, base={**sweep.base, 'model': {'width': 9}}),
-         'its base has model.width: 8 there, 9 asked for'),
+         'its base has model.width: 8 in the folder, 9 requested'),
     ],
 )  # fmt: skip
 def test_another_sweep_is_refused_with_the_difference(folder, change, words):

@@ -201,7 +201,7 @@ def test_lines_that_are_gone_are_said_and_training_goes_on(tmp_path, caplog, spo
         opened.write(30, 'train', {'loss': 1.0})
         assert opened.lines == bool(left) + 1
     assert caplog.messages == [
-        f'{path}: lines up to step 20 are gone: {int(bool(left))} are left of 2; training goes on'
+        f'{path}: lines up to step 20 are missing: {int(bool(left))} of 2 are left; training continues'
     ]
 
 
@@ -314,7 +314,7 @@ def test_a_sink_that_fails_is_said_once_and_left_out(tmp_path, caplog, method):
             opened.write(step, 'train', {'loss': 1.0})
             opened.sample(step, 'text')
     assert caplog.messages == [
-        f'Recorder gets no more of the log, and the run does without it: OSError: cannot {method}'
+        f'Recorder receives no more of the log, and the run continues without it: OSError: cannot {method}'
     ]
     calls = ['open', 'write', 'sample', 'write', 'sample', 'close']
     assert [words[0] for words in sound.heard] == calls
@@ -347,7 +347,7 @@ def test_a_sink_that_blocks_holds_up_neither_training_nor_its_end(tmp_path, monk
     opened.close()
     assert time.monotonic() < end
     [message] = caplog.messages
-    assert message.startswith('Stuck gets no more of the log')
+    assert message.startswith('Stuck receives no more of the log')
     assert message.endswith('it has not finished within 0 seconds' if method == 'close' else '20 records wait for it')
     assert len(sound.heard) == 2 + steps
     assert len(read(tmp_path / 'metrics.jsonl')) == steps
@@ -386,7 +386,7 @@ def test_tensorboard_on_a_full_disk_is_left_out(tmp_path, monkeypatch, caplog):
             opened.write(step, 'train', {'loss': 1.0})
     [message] = caplog.messages
     assert message.startswith(
-        f'TensorBoard gets no more of the log, and the run does without it: {tmp_path}/events: the'
+        f'TensorBoard receives no more of the log, and the run continues without it: {tmp_path}/events: the'
     )
     assert 'the disk is full' in message
     assert steps_in(tmp_path / 'metrics.jsonl') == [1, 2, 3]

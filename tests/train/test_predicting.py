@@ -289,7 +289,7 @@ def test_a_language_model_is_refused_with_what_it_is_for(opened):
 def test_names_of_classes_that_do_not_fit_are_refused(content, files, tmp_path):
     workdir = Workdir(tmp_path)
     workdir.classes.write_text(content)
-    with pytest.raises(UserError, match=r'classes.json: (is no list of the names of 3 classes|cannot be read as JSON)'):
+    with pytest.raises(UserError, match=r'classes.json: (not a list of the names of 3 classes|cannot be read as JSON)'):
         class_names(Experiment.of(config_of('classify', files)), workdir)
 
 

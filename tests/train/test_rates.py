@@ -120,7 +120,7 @@ def test_several_are_multiplied():
     [
         (frozen('encoder'), "'encoder' finds none of embedding, head, layers/pattern_0/gain"),
         (frozen('('), 'not a regular expression'),
-        (frozen(''), 'nothing to learn'),
+        (frozen(''), 'nothing is left to learn'),
         (Part(LayerWise, (('decay', 0.0),)), 'decay must be above 0'),
         (Part(LayerWise, (('decay', 1.5),)), 'decay must be above 0'),
     ],

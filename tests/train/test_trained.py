@@ -44,7 +44,7 @@ def test_which_of_two_must_be_said_and_of_one_need_not(electra):
             electra.only(part)
     one = electra.only('generator')
     assert one.only('') is one
-    with pytest.raises(UserError, match="--part='generator': there is one model, which has no parts"):
+    with pytest.raises(UserError, match="--part='generator': the parts are none"):
         one.only('generator')
 
 

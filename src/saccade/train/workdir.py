@@ -220,7 +220,7 @@ def differ(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[tuple[str
     """Return each field in which two configs differ: its dotted path, and a phrase that shows both values."""
     old, new = dict(_leaves(there)), dict(_leaves(asked))
     return [
-        (field, f'{field}: {_shown(old, field)} stored, {_shown(new, field)} requested')
+        (field, f'{field}: {_shown(old, field)} in the folder, {_shown(new, field)} requested')
         for field in sorted(old.keys() | new.keys())
         if field not in old or field not in new or old[field] != new[field]
     ]
