@@ -83,7 +83,7 @@ def handed_on(report: Mapping[str, PyTree]) -> dict[str, PyTree]:
 
 
 def earlier(context: LayerContext, name: str, own: PyTree) -> PyTree:
-    """Return the latest value that an earlier layer passed on under a name; `own` where there is none."""
+    """Return the latest value that an earlier layer passed on under a name; `own` if there is none."""
     if name not in context.handed:
         return own
     there, value = context.handed[name]
@@ -104,7 +104,7 @@ class Depth:
 
     @classmethod
     def of(cls, context: LayerContext, name: str, x: Hidden) -> 'Depth':
-        """Return the outputs that earlier layers passed on under a name; only x where there are none."""
+        """Return the outputs that earlier layers passed on under a name; only x if there are none."""
         places = 1 + (context.layers or 1)
         own = cls(jnp.zeros((places, *x.shape), x.dtype), jnp.zeros(places, bool)).put(_number(context), x)
         return earlier(context, name, own)

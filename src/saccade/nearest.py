@@ -73,7 +73,7 @@ _OURS = {other: ours for ours, others in ELSEWHERE.items() for other in others.s
 
 
 def ours(name: str) -> str:
-    """Return our name for a field that another library calls `name`; `name` itself where there is none."""
+    """Return our name for a field that another library calls `name`; `name` itself if there is none."""
     return _OURS.get(name, name)
 
 
@@ -87,7 +87,7 @@ def part_called(use: str) -> str | None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a suggestion for a message: the likely name, or else the list of all names; '' where there are none."""
+    """Return a suggestion for a message: the likely name, or else the list of all names; '' if there are none."""
     names = sorted(names)
     match = [ours(name)] if ours(name) in names else difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if match:

@@ -186,7 +186,7 @@ def _improved(
 
 
 def _find(keys: np.ndarray, wanted: np.ndarray, *columns: np.ndarray) -> list[np.ndarray]:
-    """Return the columns at the sorted keys that are wanted, 0 where there is no such key."""
+    """Return the columns at the requested keys, 0 for a missing key."""
     if not len(keys):
         return [np.zeros(len(wanted), np.int64) for _ in columns]
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

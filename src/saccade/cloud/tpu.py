@@ -197,7 +197,7 @@ def bring_up(
     """Wait for an existing TPU to be ready, or create one. A lost TPU is deleted and created again.
 
     Args:
-        again: the TPU existed before, so wait for capacity where there is none at first.
+        again: the TPU existed before, so wait if there is no capacity at first.
 
     Raises:
         UserError: gcloud fails, the existing TPU is of another type or cannot be used, or it is not ready in time.

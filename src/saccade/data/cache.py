@@ -149,7 +149,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _publish(draft: Path, folder: Path) -> None:
-    """Put a draft's new folder in place of a missing or damaged one; leave a sound one alone."""
+    """Put a draft's new folder in place of a missing or damaged one; keep an intact one."""
     with _locked(folder.parent):  # otherwise one process might remove a folder that another has just put in place
         if not _wrong(folder):
             return

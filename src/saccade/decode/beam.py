@@ -50,7 +50,7 @@ class Texts:
     Attributes:
         tokens: token ids; entries after the first `counts` are undefined.
         counts: number of tokens before the end token, or the maximum length.
-        scores: log p, or scores; -inf where there is no hypothesis.
+        scores: log p, or scores; -inf if there is no hypothesis.
     """
 
     tokens: Int[Array, 'B K M']

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fill-mask: predict the [MASK]s of a text, independently as in training, or over several turns (mask-predict).
 
-Mask-predict fills all masks, masks the least certain again, fewer at each turn, and predicts them anew: Ghazvininejad
+Mask-predict fills all masks, masks the least certain again, fewer at each turn, and predicts them again: Ghazvininejad
 et al. 2019, "Mask-Predict", section 3, https://arxiv.org/abs/1904.09324. Of N masks, N (turns - t) / turns are masked
 again after turn t.
 """

@@ -68,7 +68,7 @@ class Generation:
         """Return the settings of a Hugging Face folder.
 
         Args:
-            settings: content of generation_config.json, or of config.json where there is none.
+            settings: content of generation_config.json, or of config.json if there is none.
             vocabulary: number of tokens of the model. An end token beyond it never occurs.
 
         Raises:

@@ -8,7 +8,7 @@ First, a short run of each variant of the largest size is timed, with the engine
 
 The overhead (start, compilation, evaluations as frequent as in the largest size) is included. The prediction ignores
 other load on the machine, a queue, and a last run that runs while other slots are idle. It also ignores the time saved
-by runs that share a process, so it is rather too long.
+by runs that share a process, so it overestimates.
 """
 
 from collections.abc import Mapping, Sequence

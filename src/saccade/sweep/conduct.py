@@ -64,7 +64,7 @@ def carry_out(
 
 
 class Conductor:
-    """Launch of a sweep. Finished runs are left alone; all others are started or resumed."""
+    """Launch of a sweep. Finished runs are skipped; all others are started or resumed."""
 
     def __init__(self, folder: SweepFolder, sweep: Sweep, command: Sequence[str], display: Display) -> None:
         """Store the sweep and the command.

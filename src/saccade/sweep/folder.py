@@ -116,7 +116,7 @@ class SweepFolder:
         return self.run(run) / 'printed.log'
 
     def progress(self, run: Run) -> dict[str, Any]:
-        """Return the last record of a run, with the last logged speed; empty where there is none."""
+        """Return the last record of a run, with the last logged speed; empty if there is none."""
         metrics = Workdir(self.run(run)).metrics
         return _last_record(metrics, metrics.stat().st_size) if metrics.exists() else {}
 

@@ -83,7 +83,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
 
 
 def read_sweep(folder: Path) -> Sweep | None:
-    """Return the sweep of a folder; None where there is no sweep.json.
+    """Return the sweep of a folder; None if there is no sweep.json.
 
     Raises:
         UserError: sweep.json is damaged, or a run's name is a path out of the folder.

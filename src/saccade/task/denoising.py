@@ -6,7 +6,7 @@
 
 One denoiser is the span corruption of Raffel et al. 2020, "T5", section 3.1.4, https://arxiv.org/abs/1910.10683, or a
 prefix LM, section 3.2.3; a mixture of several, each with its own token before the source, is Tay et al. 2022, "UL2",
-section 3.1, https://arxiv.org/abs/2205.05131. Rows are corrupted anew at each step. A row is one text, regardless of
+section 3.1, https://arxiv.org/abs/2205.05131. Each step draws new corruptions. A row is one text, regardless of
 document boundaries, and the model is any sequence-to-sequence model: an encoder-decoder, or one decoder.
 """
 

@@ -42,7 +42,7 @@ class Trained:
 
     Attributes:
         processor: of its inputs, a tokenizer for text; None if none is needed.
-        config: the run's, or the model's spec alone.
+        config: the run's, or only the model's spec.
         step: None without a run.
         generation: settings of a Hugging Face folder; None for a run, whose data define how a text begins and ends.
     """

@@ -17,23 +17,23 @@ from saccade.data.split import Row
 class StackedFrame:
     """Special tokens around texts in separate rows.
 
-    Attributes: alone, frame of one text; texts, number of texts.
+    Attributes: frame of one text; texts, number of texts.
     """
 
-    alone: Frame
+    frame: Frame
     texts: int
 
     def room(self, texts: int = 1) -> int:
         """Return the maximum number of tokens of each text."""
-        return self.alone.room()
+        return self.frame.room()
 
     def row(self, *texts: Values) -> Row:
         """Return tokens, segments, positions and types of these texts, [texts T] each."""
-        return _stacked([self.alone.row(text) for text in texts])
+        return _stacked([self.frame.row(text) for text in texts])
 
     def padding(self) -> Row:
         """Return rows of padding."""
-        return _stacked([self.alone.padding()] * self.texts)
+        return _stacked([self.frame.padding()] * self.texts)
 
 
 def _stacked(rows: list[Row]) -> Row:

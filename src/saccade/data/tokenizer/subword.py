@@ -65,7 +65,7 @@ class Subword(Reserving):
         """Return the number of pieces that fit the vocabulary.
 
         Raises:
-            UserError: single characters alone exceed it.
+            UserError: the single characters exceed it.
         """
         room = self.vocabulary - len(self.known)
         if room < singles:

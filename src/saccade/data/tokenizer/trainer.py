@@ -70,6 +70,6 @@ def check_vocabulary(vocabulary: int, least: int) -> None:
 
 
 def require_text(tokens: Collection[str]) -> None:
-    """Raise a UserError where there are no tokens."""
+    """Raise a UserError if there are no tokens."""
     if not tokens:
         raise UserError('there is no text to train the tokenizer on')
