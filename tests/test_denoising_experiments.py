@@ -13,7 +13,7 @@ from saccade.ops.denoising import Mixture
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import param_shapes, shapes_and_axes
+from saccade.train.trained import kept, param_shapes
 from saccade.types import Seq2Seq, UserError
 
 ROOT = Path(__file__).parents[1] / 'experiments/denoising'
@@ -72,7 +72,7 @@ def test_it_builds_and_the_model_has_room_for_what_the_denoisers_make(name):
     assert written <= model.context_length
     assert mixture.sentinels <= data.sentinels
     assert {each.mode for each in mixture.denoisers} - {None} == set(data.modes)
-    made.optimizer()(made.schedule()(made.steps), *shapes_and_axes(made))
+    made.optimizer()(made.schedule()(made.steps), *kept(made))
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -13,7 +13,7 @@ import pytest
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import param_shapes, shapes_and_axes
+from saccade.train.trained import kept, param_shapes
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[1] / 'experiments'
@@ -49,7 +49,7 @@ def test_there_are_experiments():
 def test_it_builds_and_data_and_model_agree(file):
     experiment = Experiment.of(load_config(str(file)))
     assert experiment.model().context_length == experiment.data().context_length
-    experiment.optimizer()(experiment.schedule()(experiment.steps), *shapes_and_axes(experiment))
+    experiment.optimizer()(experiment.schedule()(experiment.steps), *kept(experiment))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.trained import param_shapes, shapes_and_axes
+from saccade.train.trained import kept, param_shapes
 
 ROOT = Path(__file__).parents[1] / 'experiments/translation'
 OURS = (
@@ -29,7 +29,7 @@ def test_it_builds_and_data_and_model_agree(name):
     made = experiment(name)
     model, data = made.model(), made.data()
     assert (model.context_length, model.source_context_length) == (data.context_length, data.source_context_length)
-    made.optimizer()(made.schedule()(made.steps), *shapes_and_axes(made))
+    made.optimizer()(made.schedule()(made.steps), *kept(made))
 
 
 @pytest.mark.parametrize('name', OURS)

@@ -14,7 +14,7 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import AXES, spec_of
 from saccade.train.optimizer import path_of
-from saccade.train.trained import shapes_and_axes
+from saccade.train.trained import kept
 
 pytestmark = pytest.mark.grid
 
@@ -57,7 +57,7 @@ def test_there_are_experiments():
 
 @pytest.mark.parametrize('file', FILES, ids=lambda path: f'{path.parent.stem}/{path.stem}')
 def test_its_parameters_have_a_place(file):
-    shapes, axes = shapes_and_axes(Experiment.of(load_config(str(file))))
+    shapes, axes = kept(Experiment.of(load_config(str(file))))
     leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)}
     assert axes.keys() == leaves.keys()
     assert {path: len(letters_of(axes[path])) for path in leaves} == {path: leaf.ndim for path, leaf in leaves.items()}

@@ -17,7 +17,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.mup import MuP
 from saccade.train.optimizer import path_of
 from saccade.train.setup import shapes_at_width
-from saccade.train.trained import shapes_and_axes
+from saccade.train.trained import kept
 from saccade.types import Part, UserError
 
 pytestmark = pytest.mark.long
@@ -58,7 +58,7 @@ def experiment(file):
 @functools.cache
 def decaying(file):
     """Names and letters of what decays without being a kernel, and of what does not; both with a weight decay."""
-    shapes, axes = shapes_and_axes(experiment(file))
+    shapes, axes = kept(experiment(file))
     optimizer = replace(experiment(file).optimizer(), weight_decay=0.1)
     found = {True: set(), False: set()}
     for path, mark in jax.tree_util.tree_leaves_with_path(optimizer.decays(shapes, axes)):
@@ -91,7 +91,7 @@ NO_COMMON_WIDTH = ROOT / 'pairs/captions.py'  # the heads of either tower do not
 )
 def test_every_rate_of_mup_is_1_at_its_own_width(file):
     given = experiment(file)
-    shapes, axes = shapes_and_axes(given)
+    shapes, axes = kept(given)
     for tower, width in widths(given.model).items():
         factors = MuP(width)(shapes, axes, partial(shapes_at_width, given))
         assert set(jax.tree.leaves(factors[tower] if tower else factors)) == {1.0}
@@ -100,7 +100,7 @@ def test_every_rate_of_mup_is_1_at_its_own_width(file):
 def test_towers_without_a_common_width_are_refused():
     given = experiment(NO_COMMON_WIDTH)
     with pytest.raises(UserError, match=r'at base_width=256: .*width 256 is not divisible by 6 heads'):
-        MuP(256)(*shapes_and_axes(given), partial(shapes_at_width, given))
+        MuP(256)(*kept(given), partial(shapes_at_width, given))
 
 
 def widths(model):

@@ -13,7 +13,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.gathered import AllGathered, gathering, outside_layers
 from saccade.train.mesh import AXES
 from saccade.train.setup import learner_on, make_learner
-from saccade.train.trained import shapes_and_axes
+from saccade.train.trained import kept
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 AUTO = (AxisType.Auto,) * len(AXES)  # newer releases of JAX want axes of which one says everything oneself
@@ -37,7 +37,7 @@ def experiment(name):
 )
 def test_every_tower_goes_through_its_layers_with_whole_weights(name, towers):
     given = experiment(name)
-    _, axes = shapes_and_axes(given)
+    _, axes = kept(given)
     runners = [part['run'] for part in given.model.walk() if 'run' in dict(part.arguments)]
     found = [part for part in gathering(given.model, axes, SPLIT).walk() if part.target is AllGathered]
     assert [part['run'] for part in found] == runners

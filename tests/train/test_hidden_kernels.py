@@ -13,7 +13,7 @@ from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
-from saccade.train.trained import shapes_and_axes
+from saccade.train.trained import kept
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 ATTENTION, MLP = ('key', 'output', 'query', 'value'), ('feedforward/down', 'feedforward/up')
@@ -63,7 +63,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize('name', HIDDEN)
 def test_hidden_kernels_are_these_whatever_they_are_called(name):
-    _, axes = shapes_and_axes(Experiment.of(load_config(str(EXPERIMENTS / name))))
+    _, axes = kept(Experiment.of(load_config(str(EXPERIMENTS / name))))
     kernels = {path: KernelAxes.of(given) for path, given in axes.items()}
     assert {path for path, kernel in kernels.items() if kernel and kernel.is_hidden} == HIDDEN[name]
 
@@ -71,9 +71,9 @@ def test_hidden_kernels_are_these_whatever_they_are_called(name):
 @pytest.mark.parametrize('name', ['causal_lm/deepseek_tiny.py', 'finetune/tag.py'])
 def test_of_a_whole_model_muon_orthogonalises_them_and_lora_updates_those_of_its_branches(name):
     rank = "--config.low_rank={'use': 'train.low_rank:LowRank', 'rank': 2, 'alpha': 4.0}"
-    updated = shapes_and_axes(Experiment.of(load_config(str(EXPERIMENTS / name), [rank])))[0]['low_rank']
+    updated = kept(Experiment.of(load_config(str(EXPERIMENTS / name), [rank])))[0]['low_rank']
     assert {path.rpartition('/')[0] for path in flatten_dict(updated, sep='/')} == HIDDEN[name]
-    params, axes = shapes_and_axes(Experiment.of(load_config(str(EXPERIMENTS / name))))
+    params, axes = kept(Experiment.of(load_config(str(EXPERIMENTS / name))))
     muon = build({'use': 'train.optimizer:muon', 'others': {'use': 'optax:identity'}})().of(axes)
     moments = {path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(jax.eval_shape(muon.init, params))}
     held = {path for path in flatten_dict(params, sep='/') if any(moment.endswith(f'/{path}') for moment in moments)}

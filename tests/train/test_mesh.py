@@ -18,7 +18,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.mesh import AXES, make_mesh, require_experts, rows_read, shardings, spec_of
 from saccade.train.optimizer import adafactor
 from saccade.train.plan import expert_lines, replicated_lines, undeclared_lines
-from saccade.train.trained import shapes_and_axes
+from saccade.train.trained import kept
 from saccade.types import Hidden, Real, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -91,7 +91,7 @@ def test_moments_lie_as_their_parameter_and_what_else_the_optimizer_keeps_is_who
 
 def placed(name, mesh, *overrides):
     """Shapes of an experiment's parameters, as they lie, and their axes."""
-    params, axes = shapes_and_axes(Experiment.of(load_config(str(EXPERIMENTS / name), overrides)))
+    params, axes = kept(Experiment.of(load_config(str(EXPERIMENTS / name), overrides)))
     places = shardings(params, params, axes, mesh)
     return jax.tree.map(
         lambda leaf, place: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=place), params, places

@@ -21,7 +21,7 @@ from saccade.train.learner import Learner
 from saccade.train.mup import MuP
 from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.setup import make_learner, shapes_at_width
-from saccade.train.trained import shapes_and_axes
+from saccade.train.trained import kept
 from saccade.types import LayerContext, Part, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -112,7 +112,7 @@ def experiment(name, *changes, base=16):
 
 def rates_of(given):
     """The factor of each parameter of an experiment, by path, as its optimizer is given them."""
-    shapes, axes = shapes_and_axes(given)
+    shapes, axes = kept(given)
     found = MuP(given.optimizer['rates']['base_width'])(shapes, axes, partial(shapes_at_width, given))
     return {path_of(path): factor for path, factor in jax.tree_util.tree_leaves_with_path(found)}
 
@@ -125,7 +125,7 @@ def test_the_base_model_has_the_width_alone_changed_and_nothing_is_compiled_for_
         assert not [record for record in caplog.records if 'ompiling' in record.getMessage()]
         jax.jit(lambda x: x + 1)(1)
         assert [record for record in caplog.records if 'ompiling' in record.getMessage()]
-    before, after = shapes_and_axes(quickstart)[0], shapes_at_width(quickstart, 32)
+    before, after = kept(quickstart)[0], shapes_at_width(quickstart, 32)
     assert after['layers']['pattern_0']['mixer']['query'].shape[1:] == (32, 4, 8)
     assert before['layers']['pattern_0']['mixer']['query'].shape[1:] == (64, 4, 16)
     assert {rates_of(quickstart)[f'layers/pattern_0/mixer/{name}'] for name in ('query', 'output')} == {0.5}

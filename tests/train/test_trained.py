@@ -16,7 +16,7 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import Trained, averaged, open_trained, param_shapes, shapes_and_axes
+from saccade.train.trained import Trained, averaged, kept, open_trained, param_shapes
 from saccade.types import LayerContext, Part, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
@@ -84,7 +84,7 @@ def quickstart(task: type) -> Experiment:
 
 @pytest.mark.long
 def test_weights_of_a_task_are_among_the_parameters_of_the_run():
-    plain, found = (shapes_and_axes(quickstart(task)) for task in (CausalLM, Adds))
+    plain, found = (kept(quickstart(task)) for task in (CausalLM, Adds))
     assert found[0] == {**plain[0], 'sharpness': jax.ShapeDtypeStruct((3,), jnp.float32)}
     assert found[1] == plain[1]  # the axes are the model's
     assert param_shapes(quickstart(Adds)) == found[0]
@@ -97,7 +97,7 @@ def test_weights_of_a_task_are_among_the_parameters_of_the_run():
 @pytest.mark.parametrize('task', [Moves, Forgets])
 def test_a_task_that_does_not_keep_the_models_parameters_is_refused(task):
     with pytest.raises(UserError, match=rf"^config\.task: .*{task.__name__}\.init must keep .* and has no 'embedding'"):
-        shapes_and_axes(quickstart(task))
+        kept(quickstart(task))
 
 
 def test_a_hugging_face_directory_has_no_checkpoints_to_choose_from(tmp_path):

@@ -28,7 +28,7 @@ from saccade.train.optimizer import path_of
 from saccade.train.program import OUTSIDE
 from saccade.train.scales import rescaled, scales_of
 from saccade.train.split_tokens import splitting
-from saccade.train.trained import Initial, param_shapes, shapes_and_axes, spec_of, verified_folder
+from saccade.train.trained import Initial, kept, param_shapes, spec_of, verified_folder
 from saccade.types import Bucketed, Params, Part, UserError
 
 
@@ -40,7 +40,7 @@ def make_learner(experiment: Experiment) -> Learner:
     """
     require_parts(experiment)
     schedule, adapter = learning_rate(experiment), experiment.adapter
-    shapes, axes = shapes_and_axes(experiment)
+    shapes, axes = kept(experiment)
 
     def of(scales: Mapping[str, Any]) -> dict[str, Any]:
         made = rescaled(experiment, scales)
@@ -118,7 +118,7 @@ def shapes_at_width(experiment: Experiment, width: int) -> Params:
     if model is None:
         raise UserError(f'config.model: {experiment.model.name} has no field `width`, nor has one of its towers')
     try:
-        return shapes_and_axes(replace(experiment, model=model))[0]
+        return kept(replace(experiment, model=model))[0]
     except (UserError, TypeError, ValueError) as error:  # the shapes of a part with its own sizes need not fit
         raise UserError(f'config.model cannot be built with width {width}: {error}') from error
 

@@ -254,10 +254,10 @@ def param_shapes(experiment: Experiment) -> Params:
 
 def kept_shapes(experiment: Experiment) -> Params:
     """Return the shapes of a run's parameters, from which its adapter computes the model's."""
-    return shapes_and_axes(experiment)[0]
+    return kept(experiment)[0]
 
 
-def shapes_and_axes(experiment: Experiment) -> tuple[Params, AxesByPath]:
+def kept(experiment: Experiment) -> tuple[Params, AxesByPath]:
     """Return the shapes of a run's parameters, and the declared axes by path.
 
     Raises:

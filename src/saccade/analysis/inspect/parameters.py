@@ -16,7 +16,7 @@ from saccade.layers import IN_A_STACK
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.plan import role_of
-from saccade.train.trained import param_shapes, params_of, shapes_and_axes
+from saccade.train.trained import kept, param_shapes, params_of
 from saccade.types import Params
 
 
@@ -99,7 +99,7 @@ def _decays(experiment: Experiment) -> PyTree[bool] | None:
     optimizer = experiment.optimizer()
     if experiment.low_rank or not isinstance(optimizer, Optimizer):
         return None
-    return optimizer.decays(*shapes_and_axes(experiment))
+    return optimizer.decays(*kept(experiment))
 
 
 def weights(params: Params, decays: PyTree[bool] | None = None) -> list[Weight]:
