@@ -265,7 +265,7 @@ def override_cases() -> Iterator[Case]:
         'task.hidden=1.5': 'hidden',
         'task.noise=0.5': 'noise',
         "task={'use': 'task.causal_lm:CausalLM'}": 'needs a decoder',
-        "task={'use': 'task.classification:Classification'}": 'reads example of a batch',
+        "task={'use': 'task.classification:Classification'}": 'reads example from a batch',
         "task={'use': 'task.span_qa:SpanQA'}": 'reads',
         "task={'use': 'task.replaced_token:ReplacedToken'}": 'needs a generator',
         'model.heads={}': "reads the head 'masked'",
@@ -273,7 +273,7 @@ def override_cases() -> Iterator[Case]:
     }.items():
         yield Case('train', (*masked, f'--config.{override}'), words)
     for task, words in {
-        'task.masked_lm:MaskedLM': 'needs an encoder; config.model, model.decoder:Decoder, is none',
+        'task.masked_lm:MaskedLM': 'needs an encoder; config.model, model.decoder:Decoder, is not one',
         'task.classification:Classification': 'needs an encoder',
         'task.regression:Regression': 'needs an encoder',
         'task.skip_gram:SkipGram': 'needs word vectors',

@@ -93,12 +93,12 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path):
         (
             'audio/tones.py',
             "--config.model.embed={'use': 'embed.token:TokenEmbedding'}",
-            'model.encoder:Encoder embeds tokens of a batch; config.data, data.synthetic.tones:Tones, gives frames',
+            'model.encoder:Encoder embeds tokens from a batch; config.data, data.synthetic.tones:Tones, gives frames',
         ),
         (
             'finetune/sort.py',
             "--config.model.embed={'use': 'embed.frame:FrameEmbedding'}",
-            'config.model: model.encoder:Encoder embeds frames of a batch; config.data, data.synthetic.sorting:Sorting',
+            'config.model: model.encoder:Encoder embeds frames from a batch; config.data, data.synthetic.sorting:Sorting',
         ),
         ('finetune/sort.py', '--config.model.vocabulary=None', 'config.model.vocabulary'),
     ],

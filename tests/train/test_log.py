@@ -161,11 +161,11 @@ def test_a_last_line_without_its_end_is_kept_whole(tmp_path):
         (f'{{"step": 1{400 * "0"}, "split": "train"}}', "it has no 'step'"),
         ('{"step": 2}', "it has neither a 'split' nor a 'text'"),
         ('{"step": 2, "split": ["train"]}', "it has neither a 'split' nor a 'text'"),
-        ('{"step": 2, "split": "train", "text": {}}', 'text is {}, which is no text'),
-        ('{"step": 2, "split": "train", "loss": [1, 2]}', 'loss is [1, 2], which is no number'),
-        ('{"step": 2, "split": "train", "loss": {"a": "[b]"}}', 'loss is {"a": "[b]"}, which is no number'),
-        ('{"step": 2, "split": "train", "loss": null}', 'loss is null, which is no number'),
-        ('{"step": 2, "split": "train", "loss": "low"}', 'loss is "low", which is no number'),
+        ('{"step": 2, "split": "train", "text": {}}', 'text is {}, not a text'),
+        ('{"step": 2, "split": "train", "loss": [1, 2]}', 'loss is [1, 2], not a number'),
+        ('{"step": 2, "split": "train", "loss": {"a": "[b]"}}', 'loss is {"a": "[b]"}, not a number'),
+        ('{"step": 2, "split": "train", "loss": null}', 'loss is null, not a number'),
+        ('{"step": 2, "split": "train", "loss": "low"}', 'loss is "low", not a number'),
         (f'{{"step": 2, "split": "train", "loss": 1{400 * "0"}}}', 'loss is 1000'),
         (f'{{"step": 2, "split": "train", "loss": {100_000 * "["}{100_000 * "]"}}}', 'recursion'),
     ],
@@ -174,7 +174,7 @@ def test_damage_elsewhere_is_refused_and_named(tmp_path, line, words):
     path = tmp_path / 'metrics.jsonl'
     whole = '{{"step": {}, "split": "train"}}\n'
     path.write_text(f'{whole.format(1)}{line}\n{whole.format(3)}')
-    with pytest.raises(UserError, match=rf'^{path}: line 2 is damaged: .*; mend or remove the file$') as refusal:
+    with pytest.raises(UserError, match=rf'^{path}: line 2 is damaged: .*; repair or remove the file$') as refusal:
         open_log(tmp_path, start=3)
     assert words in str(refusal.value)
     assert len(str(refusal.value)) < 300
@@ -437,7 +437,7 @@ def test_a_metric_may_not_hide_the_step(tmp_path):
 )
 def test_a_metric_that_is_no_number_is_one_line(tmp_path, value):
     opened, _ = open_log(tmp_path)
-    with opened, pytest.raises(UserError, match=r'^validation: the metric odd is .*, which is no number$') as refusal:
+    with opened, pytest.raises(UserError, match=r'^validation: the metric odd is .*, not a number$') as refusal:
         opened.write(1, 'validation', {'odd': value})
     assert '\n' not in str(refusal.value)
     assert read(tmp_path / 'metrics.jsonl') == []

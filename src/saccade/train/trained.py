@@ -74,7 +74,7 @@ class Trained:
         """
         names = getattr(self.model, 'names', ('',))
         if part not in names:
-            raise UserError(f"--part='{part}': the parts are {' and '.join(names) or 'none'}")
+            raise UserError(f"--part='{part}': the known parts are {', '.join(names) or 'none'}")
         if not part:
             return self
         model, params = self.model.part(part)(), self.model.all_of(part, self.params)
