@@ -98,7 +98,7 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path):
         (
             'finetune/sort.py',
             "--config.model.embed={'use': 'embed.frame:FrameEmbedding'}",
-            'config.model: model.encoder:Encoder embeds frames from a batch; config.data, data.synthetic.sorting:Sorting',
+            'model.encoder:Encoder embeds frames from a batch; config.data, data.synthetic.sorting:Sorting',
         ),
         ('finetune/sort.py', '--config.model.vocabulary=None', 'config.model.vocabulary'),
     ],

@@ -128,7 +128,8 @@ class Experiment:
         missing = lacking(self.model.target, protocol)
         if missing:
             raise UserError(
-                f'config.task: {self.task.name} needs {words}; config.model, {self.model.name}, is not one: {missing[0]}'
+                f'config.task: {self.task.name} needs {words}; config.model, {self.model.name}, is not one: '
+                f'{missing[0]}'
             )
 
     def _require_batch(self) -> None:
