@@ -60,7 +60,7 @@ def test_images_of_another_kind_are_refused_or_converted():
     clear = Image.fromarray(np.full((4, 6, 4), (50, 50, 50, 0), np.uint8))
     deep = Image.fromarray(np.full((4, 6), 65535, np.uint16))
     for image, mode in ((grey, 'L'), (clear, 'RGBA'), (deep, 'I;16')):
-        with pytest.raises(UserError, match=rf"^a\.png: is of Pillow's mode {mode}, where RGB is expected; set data"):
+        with pytest.raises(UserError, match=rf"^a\.png: is of Pillow's mode {mode}, but RGB is expected; set data"):
             PLAIN(image, 'a.png')
     converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
     values = [converting(image, 'a.png') * 255 for image in (grey, clear, deep)]
@@ -133,7 +133,7 @@ def test_a_colour_that_is_transparent_is_laid_on_white(tmp_path):
     pixels[0] = 200, 0, 0
     Image.fromarray(pixels).save(tmp_path / 'a.png', transparency=(10, 20, 30))
     (image,) = ImageFiles([tmp_path / 'a.png'])
-    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, where RGB is expected"):
+    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, but RGB is expected"):
         PLAIN(image, 'a.png')
     converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
     wanted = np.full((4, 6, 3), 255)

@@ -252,9 +252,7 @@ def test_a_language_there_is_not_is_refused_naming_those_there_are(folder, tmp_p
 def test_a_missing_split_or_path_is_refused(folder, tmp_path):
     for file in folder.glob('val.*'):
         file.unlink()
-    assert 'validation.* or valid.* or val.* or dev.*, for validation; there are train' in refusal(
-        tmp_path, data(folder)
-    )
+    assert 'validation.* or valid.* or val.* or dev.*; there are train' in refusal(tmp_path, data(folder))
     assert 'nowhere' in refusal(tmp_path, data(tmp_path / 'nowhere'))
     with pytest.raises(UserError, match="give either 'name'"):
         replace(data(folder), path=None).prepare(tmp_path)

@@ -72,7 +72,11 @@ def data(**tokenizers):
             data(tokenizer=Part(Byte), source_tokenizer=Part(BPE).replace(vocabulary=301)),
             r'source_vocabulary: 300 is smaller .* 301 tokens',
         ),
-        (model(vocabulary=300), data(tokenizer=Part(Byte), source_tokenizer=Part(Byte)), 'both sides'),
+        (
+            model(vocabulary=300),
+            data(tokenizer=Part(Byte), source_tokenizer=Part(Byte)),
+            'one embedding for source and',
+        ),
     ],
 )
 def test_a_model_with_fewer_embeddings_than_the_tokenizer_may_learn_is_refused_without_data(given, dataset, message):

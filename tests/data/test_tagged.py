@@ -177,8 +177,8 @@ def test_what_does_not_fit_is_told_in_one_line(tmp_path, changes, message):
     ('record', 'message'),
     [
         ('{"tokens": ["a", "b"], "tags": ["O"]}', r'dev\.jsonl, line 1: there are 2 words but 1 tags'),
-        ('{"tokens": "a b", "tags": ["O"]}', r"dev\.jsonl, line 1: 'tokens' is no list of strings, but 'a b'"),
-        ('{"tokens": ["a"], "tags": [null]}', r"dev\.jsonl, line 1: 'tags' is no list of strings, but \[None\]"),
+        ('{"tokens": "a b", "tags": ["O"]}', r"dev\.jsonl, line 1: 'tokens' is not a list of strings, but 'a b'"),
+        ('{"tokens": ["a"], "tags": [null]}', r"dev\.jsonl, line 1: 'tags' is not a list of strings, but \[None\]"),
     ],
 )
 def test_words_and_tags_that_do_not_agree_are_named(tmp_path, record, message):

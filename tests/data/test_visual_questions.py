@@ -159,8 +159,8 @@ def test_the_processor_is_kept_with_its_images_and_refuses_others(prepared, tmp_
 @pytest.mark.parametrize(
     ('given', 'message'),
     [
-        (dict(grid=1), 'grid, 1, must be at least 2'),
-        (dict(cell=2), 'cell, 2, more than 2 pixels'),
+        (dict(grid=1), 'grid 1 must be at least 2'),
+        (dict(cell=2), 'cell 2 more than 2 pixels'),
         (dict(cell=10), r'size \[30, 30\] with 3 channels, not \[24, 24, 3\]'),
         (dict(train=0), 'train'),
     ],
@@ -222,7 +222,7 @@ def test_a_folder_has_a_file_for_each_split_and_an_empty_answer_is_none(folder, 
         (record(2, answer='blue'), "line 3: the answer 'blue' is not in the context"),
         (record(7), r'line 3: there is no image .*7\.png'),
         (record(2, image=5), "line 3: 'image' is not text, but 5"),
-        (record(2, question=None), "line 3: 'question' is no text"),
+        (record(2, question=None), "line 3: 'question' is not text"),
         ({'image': '2.png', 'question': '?', 'context': 'a'}, "line 3: has no column 'answer'"),
     ],
 )

@@ -73,14 +73,14 @@ def test_a_run_that_lost_its_checkpoints_keeps_its_log_and_starts_again_when_it_
     lose(run)
     before = (run / 'metrics.jsonl').read_bytes()
     for _ in range(2):  # the first time has set the damaged steps aside
-        words = 'no checkpoint can be used, though the run had come to step 20: .* with --restart'
+        words = 'no checkpoint can be used, though the run had reached step 20: .* with --restart'
         assert re.search(words, refusal(runner.train(run)))
         assert (run / 'metrics.jsonl').read_bytes() == before
     done = runner.train(run, '--restart')
     assert done.returncode == 0, done.stderr
     assert losses(run) == losses(finished)
     assert (run / 'before_restart/1/metrics.jsonl').read_bytes() == before
-    assert f'what the run had written is in {run}/before_restart/1' in done.stdout
+    assert f"the run's earlier files are in {run}/before_restart/1" in done.stdout
 
 
 @pytest.mark.long

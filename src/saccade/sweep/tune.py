@@ -93,10 +93,10 @@ class Tune:
             if found and left == 1:
                 break
             found[steps] = left
-            left = self.survivors(left)
+            left = self.kept(left)
         return found
 
-    def survivors(self, settings: int) -> int:
+    def kept(self, settings: int) -> int:
         """Return the number of settings that go on to the next round."""
         return math.ceil(settings / self.eta)
 

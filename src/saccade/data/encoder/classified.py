@@ -33,7 +33,7 @@ class Classified(Examples):
     def _key(self) -> Any:
         return super()._key, self.classes
 
-    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         names = Names.of(self._labels(records.splits['train']), self.classes)
         return {
             split: {'label': names.numbers(list(self._labels(source)), source.place), 'names': np.array(names.known)}

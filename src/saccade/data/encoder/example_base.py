@@ -116,7 +116,7 @@ class Examples(FromRecords):
         return self._split(labels | self._tokens(records, tokenizer), self.frame(tokenizer))
 
     @abstractmethod
-    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         """Return, for each split, the labels under their name, and `names` if they are classes."""
 
     @property
@@ -135,7 +135,7 @@ class Examples(FromRecords):
         return itertools.chain.from_iterable(strings(examples, column) for column in self._columns)
 
     def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
-        labels = self._labels(source)
+        labels = self._labels_by_split(source)
         return {name: labels[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
 
     def _tokens(self, records: RecordSource, tokenizer: Tokenizer) -> dict[str, np.ndarray]:

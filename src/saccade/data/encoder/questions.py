@@ -74,7 +74,7 @@ class WindowRows:
 
     def __getitem__(self, row: int) -> Row:
         example, ends = int(self.example[row]), self.ends[row].tolist()
-        return self.frame.row(self.asked[example], self.windows[row]) | _answer(example, *ends)
+        return self.frame.row(self.asked[example], self.windows[row]) | _label_row(example, *ends)
 
     def padding(self) -> Row:
         """Return a row of padding."""
@@ -252,12 +252,12 @@ def _windows(lengths: np.ndarray, rooms: np.ndarray, stride: int) -> tuple[np.nd
     return example, np.array(list(itertools.chain.from_iterable(found)))
 
 
-def _answer(example: int, start: int, stop: int) -> Row:
+def _label_row(example: int, start: int, stop: int) -> Row:
     return {'example': np.int32(example), 'start': np.int32(start), 'stop': np.int32(stop)}
 
 
 def _blank(frame: Frame) -> Row:
-    return frame.padding() | _answer(-1, 0, 0)
+    return frame.padding() | _label_row(-1, 0, 0)
 
 
 def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:

@@ -96,7 +96,7 @@ class Positives(Siamese):
     def _answers(self) -> tuple[str, ...]:
         return ()
 
-    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         return {split: _numbered(source) for split, source in records.splits.items()}
 
 

@@ -23,7 +23,7 @@ class Valued(Examples):
     answer: ClassVar[str] = 'value'
     padding_label: ClassVar[np.generic] = np.float32(np.nan)
 
-    def _labels(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         return {
             split: {'value': np.fromiter(self._values(source), np.float32)} for split, source in records.splits.items()
         }
