@@ -101,7 +101,7 @@ def test_it_divides_the_update_and_leaves_weight_decay_alone():
 def test_refuses_a_base_width_of_nought_and_a_model_without_a_config():
     with pytest.raises(UserError, match='base_width must be at least 1'):
         MuP(0)({'up': jnp.zeros((8, 8))}, {})
-    with pytest.raises(UserError, match='there is no config'):
+    with pytest.raises(UserError, match='needs a config'):
         MuP(4)({'up': jnp.zeros((8, 8))}, {})
 
 

@@ -51,9 +51,7 @@ class RegularGraphs(LabelledGraphsBase):
         names = 'fewest', 'most', 'degree', 'train', 'validation'
         require_positive('data', **{name: getattr(self, name) for name in names})
         if self.fewest % _STEP or self.most % _STEP or self.most < self.fewest:
-            raise UserError(
-                f'data: fewest {self.fewest} and most {self.most} must be multiples of 4, and fewest <= most'
-            )
+            raise UserError(f'data: fewest {self.fewest} and most {self.most} must be multiples of 4, fewest <= most')
         if not 3 <= self.degree < self.fewest // 2:
             raise UserError(
                 f'data.degree: {self.degree} must be at least 3, and less than the {self.fewest // 2} nodes of the '
