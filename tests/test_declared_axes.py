@@ -68,7 +68,7 @@ def test_axes_are_recorded_at_initialisation_alone_and_hold_no_arrays():
 
 @pytest.mark.parametrize(
     ('axes', 'words'),
-    [('D', 'one letter a dimension'), ('L D -> F', 'one letter a dimension'), ('D -> Q', "there is no letter 'Q'")],
+    [('D', 'one letter per dimension'), ('L D -> F', 'one letter per dimension'), ('D -> Q', "unknown letter 'Q'")],
 )
 def test_axes_that_do_not_fit_are_refused(axes, words):
     with pytest.raises(UserError, match=f"Declaring: axes '{axes}' of the parameter 'up': {words}"):

@@ -17,7 +17,7 @@ from saccade.build import build
 from saccade.data.split import Split
 from saccade.task.causal_lm import CausalLM
 from saccade.train.config import load_config
-from saccade.train.evaluate import evaluation, judged
+from saccade.train.evaluate import evaluation, with_task_metrics
 from saccade.train.experiment import Experiment
 from saccade.types import Layer, LayerContext, Part, Total, UserError
 
@@ -129,7 +129,7 @@ ONE = jnp.ones(())
         (None, r"Own\.totals must return a dict of Total by name with 'loss' among them$"),
         ({'accuracy': Total(ONE, ONE)}, r"Own\.totals must return a dict of Total by name with 'loss' among them$"),
         ({'loss': ONE}, r"Own\.totals must return a dict of Total by name with 'loss' among them$"),
-        ({'loss': Total(ONE, ONE), 'sure': ONE}, r"Own\.totals: 'sure' must be Total\(sum, weight\), and is none$"),
+        ({'loss': Total(ONE, ONE), 'sure': ONE}, r"Own\.totals: 'sure' must be a Total\(sum, weight\)$"),
     ],
 )
 def test_of_the_totals_of_a_task(totals, words):
@@ -163,4 +163,4 @@ def test_of_what_a_task_measures_on_a_whole_split(monkeypatch):
     found = evaluation(1, 'validation', split, {'loss': 1.0})
     words = r"test_own_results:Judge\.judge: 'median' must be an estimate with value, low and high$"
     with pytest.raises(UserError, match=words):
-        judged(experiment, {}, split, found)
+        with_task_metrics(experiment, {}, split, found)

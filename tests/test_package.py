@@ -39,7 +39,9 @@ def test_it_lists_every_launcher(tmp_path):
 def test_a_wrong_command_names_the_nearest(tmp_path):
     said = saccade('trian', folder=tmp_path)
     assert (said.returncode, said.stdout) == (2, '')
-    assert said.stderr == "error: there is no command 'trian'; did you mean 'train'? saccade --help lists them\n"
+    assert said.stderr.count('\n') == 1
+    assert "'trian'; did you mean 'train'?" in said.stderr
+    assert 'saccade --help' in said.stderr
 
 
 @pytest.mark.long

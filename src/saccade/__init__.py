@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Saccade: the whole line of attention in one JAX/Flax codebase.
+"""Saccade: attention and its variants, from 2014 on, in one JAX/Flax codebase.
 
-Nothing is imported before it is asked for. Mixers, kernels, blocks and models stand here by name; all else in its room:
+Names are imported at first access. Mixers, kernels, blocks and models are available here by name, the rest in its
+package:
 
-    saccade.MultiHead(heads=4)      a Linen module; parts that are not given are the usual ones (`saccade.conventional`)
-    saccade.norm.RMSNorm()          any part of a room; saccade.mask.Causal() and saccade.term.Softcap(cap=50.0) too
-    saccade.part_of(spec)           the factory of a part, from the dict that a config has for it
-    saccade.load('runs/a')          a trained model, with its tokenizer, to generate, embed and predict
+    saccade.MultiHead(heads=4)      a Linen module; parts that are not given are conventional (`saccade.conventional`)
+    saccade.norm.RMSNorm()          any part of a package; saccade.mask.Causal() and saccade.term.Softcap(cap=50.0) too
+    saccade.part_of(spec)           the factory of a part, from its dict in a config
+    saccade.load('runs/a')          a trained model with its tokenizer, to generate, embed and predict
 """
 
 from saccade.lazy import lazy_names

@@ -4,26 +4,26 @@
 
     kernel = parameter(self, 'query', 'D -> N H', init, (D, N, H))
 
-makes a plain parameter, as `self.param('query', init, (D, N, H))` does, and records its letters in the Linen collection
-`axes`, at initialisation only. There is one letter a dimension; an arrow parts what a kernel contracts from what it
-makes. The letters are those of `saccade.types`, and:
+makes a plain parameter, as `self.param('query', init, (D, N, H))` does, and records its axis letters in the Linen
+collection `axes`, at initialisation only. There is one letter per dimension. An arrow separates a kernel's contracted
+axes (inputs) from its output axes. The letters are as in `saccade.types`, and:
 
-    L, E   copies side by side, of a layer or of an expert: always the first
+    L, E   stacked copies of a layer or of an expert: always the first axes
     D      any width of tokens or of states, the model's own or another
     R      rank of a latent
     M      slots of a trained memory
-    X      any other axis: features of the data, experts to choose from, the gates of a cell side by side, distances
-    1      an axis of one
+    X      any other axis: features of the data, router outputs, the concatenated gates of a cell, distances
+    1      an axis of size one
 
-What derives from them: where parameters lie on a mesh (`train/mesh.py`), which parameters decay, the matrices of Muon
-and of LoRA, the kernels of muP, the layers and experts that Adafactor keeps apart, the heads that upcycling averages.
+Derived from the axes: the sharding of parameters on a mesh (`train/mesh.py`), weight decay, the matrices of Muon and of
+LoRA, the kernels of muP, Adafactor's separate statistics per layer and expert, and the heads that upcycling averages.
 
-Weight decay is for kernels and tables of embeddings: axes with an arrow, 'V D' and 'T D'. A parameter that is one of
-these without their letters says so, `decays=True`: taps of a depthwise convolution (which decay in the authors' code of
-Mamba-2 and DeltaNet and in flash-linear-attention), embeddings of segment types and of modalities, trained memory.
+Weight decay applies to kernels and embedding tables: axes with an arrow, 'V D' and 'T D'. A parameter of these kinds
+with other letters declares `decays=True`: taps of a depthwise convolution (which decay in the authors' code of Mamba-2
+and DeltaNet and in flash-linear-attention), embeddings of segment types and of modalities, trained memory.
 
-A parameter that training is to keep at or below a bound has `most`; the optimizer sees to it after each step, so that
-the gradient stays what it is at the bound. The declared text then is 'X D; decays' or '; at most 4.6'.
+A parameter with an upper bound declares `most`. The optimizer clips it after each step, so the gradient at the bound is
+not zeroed. The declared text then is 'X D; decays' or '; at most 4.6'.
 """
 
 import math
@@ -41,19 +41,19 @@ from jaxtyping import Array, PyTree
 from saccade.types import Params, Part, PRNGKey, UserError
 
 AXES = 'axes'  # the collection
-AxesByPath = Mapping[str, str]  # of the parameters that declare theirs, 'L D -> N H' by 'layers/pattern_0/mixer/query'
+AxesByPath = Mapping[str, str]  # declared axes by parameter path: 'layers/pattern_0/mixer/query' has 'L D -> N H'
 COPIES = ('L', 'E')
 WIDTHS, HEADS = frozenset('DHFR'), frozenset('NKG')  # of hidden features
-TABLES = (['V', 'D'], ['T', 'D'])  # of embeddings
+TABLES = (['V', 'D'], ['T', 'D'])  # embedding tables
 LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
-_DECAYS, _MOST = '; decays', '; at most '  # what the declared text may have after the letters
+_DECAYS, _MOST = '; decays', '; at most '  # optional suffixes of the declared text, after the letters
 
 _DECLARED: ContextVar[bool] = ContextVar('declared', default=True)
 
 
 @contextmanager
 def undeclared() -> Iterator[None]:
-    """Have no axes recorded meanwhile: models that are no experiments of ours do not expect the collection."""
+    """Context in which no axes are recorded: a user's own model does not expect the collection `axes`."""
     token = _DECLARED.set(False)
     try:
         yield
@@ -63,16 +63,16 @@ def undeclared() -> Iterator[None]:
 
 @struct.dataclass
 class Axes:
-    """Declaration of a parameter in the collection: a pytree without leaves."""
+    """Declaration of one parameter in the collection `axes`: a pytree without leaves."""
 
     letters: str = struct.field(pytree_node=False)
 
 
 @dataclass(frozen=True)
 class KernelAxes:
-    """Axes of a kernel, which are those of its copies, then what it contracts, then what it makes.
+    """Axes of a kernel: copies, then contracted (input) axes, then output axes.
 
-    Attributes: letters of each.
+    Attributes: letters of each group.
     """
 
     copies: tuple[str, ...]
@@ -81,7 +81,7 @@ class KernelAxes:
 
     @classmethod
     def of(cls, axes: str | None) -> 'KernelAxes | None':
-        """Return those of a parameter that declares `axes`; None where these have no arrow, or it declares none."""
+        """Return the kernel axes of a parameter declared with `axes`; None without an arrow or a declaration."""
         inputs, arrow, outputs = (axes or '').partition('->')
         if not arrow:
             return None
@@ -91,10 +91,10 @@ class KernelAxes:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it maps hidden features to hidden features, one matrix a copy.
+        """True if the kernel maps hidden features to hidden features, with one matrix per copy.
 
-        Not so are those that read the data or an index, make logits of a vocabulary, of classes or of experts, have
-        several kernels side by side (X), or make one number for each head (`D -> N`).
+        False for kernels that read the data or an index, compute logits (vocabulary, classes or experts), hold several
+        kernels along one axis (X), or compute one number per head (`D -> N`).
         """
         return all(set(side) <= WIDTHS | HEADS and WIDTHS & set(side) for side in (self.contracted, self.made))
 
@@ -111,12 +111,12 @@ def parameter(
     """Make a parameter by `module.param(name, init, *arguments)`, and declare its axes.
 
     Args:
-        decays: weight decay applies, though the axes are neither those of a kernel nor of a table of embeddings.
-        most: upper bound that the optimizer keeps it at after each step; None for none.
+        decays: apply weight decay to a parameter whose axes are neither a kernel's nor an embedding table's.
+        most: upper bound to which the optimizer clips the parameter after each step; None for no bound.
 
     Raises:
-        UserError: the parameter has another shape; at initialisation, a letter is unknown, or there is not one for each
-            dimension.
+        UserError: an existing parameter has another shape; at initialisation, a letter is unknown, or the number of
+            letters differs from the number of dimensions.
     """
     if module.has_variable('params', name):
         return _there(module, name, *arguments)
@@ -128,9 +128,9 @@ def parameter(
 
 
 def _there(module: nn.Module, name: str, *arguments: Any) -> Array:
-    """Return a parameter that exists, of the shape that its initialiser is given.
+    """Return an existing parameter after a check of its shape.
 
-    Linen's `param` would trace the initialiser at every call, for that shape.
+    Linen's `param` would trace the initialiser at every call to find that shape.
     """
     value = module.get_variable('params', name)
     if arguments and value.shape != tuple(arguments[0]):
@@ -152,12 +152,12 @@ def flat(init: Part, inputs: int) -> Callable[..., Array]:
 def parameters(
     module: nn.Module, name: str, copies: str, count: int, init: Callable[[PRNGKey], Mapping[str, PyTree]]
 ) -> Params:
-    """Make the parameters of several copies of another module, stacked along a first axis, and declare their axes.
+    """Make the parameters of several copies of another module, stacked along a leading axis, and declare their axes.
 
     Args:
-        copies: the letter of that axis.
-        count: its size.
-        init: makes the variables of one copy, by the `init` of the other module.
+        copies: letter of the stacked axis.
+        count: number of copies.
+        init: returns the variables of one copy, by the `init` of the other module.
     """
 
     def one(key: PRNGKey) -> dict[str, PyTree]:
@@ -177,34 +177,34 @@ def parameters(
 
 
 def declaration(axes: str, decays: bool = False, most: float | None = None) -> str:
-    """Axes with what else `parameter` declares, as one text."""
+    """Return the declared text: axes and the optional suffixes of `parameter`."""
     return f'{axes}{_DECAYS if decays else ""}{"" if most is None else f"{_MOST}{most!r}"}'
 
 
 def letters_of(axes: str) -> list[str]:
-    """The letters, one a dimension."""
+    """Return the axis letters, one per dimension."""
     return axes.partition(';')[0].replace('->', ' ').split()
 
 
 def has_decay(axes: str) -> bool:
-    """Whether weight decay applies to a parameter: a kernel, a table of embeddings, or one declared to decay."""
+    """True if weight decay applies to a parameter: a kernel, an embedding table, or one declared to decay."""
     is_table = letters_of(axes)[copies_in(axes) :] in TABLES
     return KernelAxes.of(axes) is not None or is_table or _DECAYS in axes
 
 
 def most_of(axes: str) -> float | None:
-    """The declared upper bound of a parameter; None where there is none."""
+    """Return the declared upper bound of a parameter, or None."""
     bound = axes.partition(_MOST)[2]
     return float(bound) if bound else None
 
 
 def copies_in(axes: str) -> int:
-    """How many axes are those of copies."""
+    """Return the number of leading axes that stack copies."""
     return sum(letter in COPIES for letter in letters_of(axes))
 
 
 def declared(variables: Mapping[str, PyTree]) -> dict[str, str]:
-    """The axes of each parameter that declares them, by its path, of what a model's `init` returns."""
+    """Return the declared axes by parameter path, from the variables that a model's `init` returns."""
     leaves = jax.tree_util.tree_leaves_with_path(variables.get(AXES, {}), is_leaf=_is_axes)
     return {jax.tree_util.keystr(path, simple=True, separator='/'): axes.letters for path, axes in leaves}
 
@@ -221,6 +221,6 @@ def _check(module: nn.Module, name: str, axes: str, value: Array) -> None:
     where, letters = f"{Part(type(module)).name}: axes '{axes}' of the parameter '{name}'", letters_of(axes)
     unknown = [letter for letter in letters if letter not in LETTERS]
     if unknown:
-        raise UserError(f"{where}: there is no letter '{unknown[0]}'; there are {', '.join(LETTERS)}")
+        raise UserError(f"{where}: unknown letter '{unknown[0]}'; the letters are {', '.join(LETTERS)}")
     if len(letters) != value.ndim:
-        raise UserError(f'{where}: one letter a dimension is needed, of its shape {value.shape}')
+        raise UserError(f'{where}: one letter per dimension is needed; its shape is {value.shape}')

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command `saccade`: it runs a launcher by its name, as `saccade train` runs launch/train.py.
+"""The command `saccade`: run a launcher by its name, as `saccade train` runs launch/train.py.
 
-`saccade completion bash` prints what has a shell complete its words; `saccade complete` answers that script.
+`saccade completion bash` prints the completion script of a shell; `saccade complete` answers that script's queries.
 """
 
 import ast
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from saccade.extras import TRAIN, lacks
 
-CALLED = 'SACCADE_CALLED'  # is set in the environment of a launcher that this command runs
+CALLED = 'SACCADE_CALLED'  # environment variable, set for launchers that this command runs
 _LAUNCHER = re.compile(r'(?:\S*python[\d.]* )?launch/(\w+)\.py')
 
 
 def main() -> None:
-    """Run the launcher that the first argument names, with the others; without one, list the launchers."""
+    """Run the launcher named by the first argument with the remaining arguments; without one, list the launchers."""
     launchers = _launchers()
     name, *arguments = sys.argv[1:] or ['--help']
     if name in ('--help', '-h', 'help'):
@@ -48,22 +48,22 @@ def main() -> None:
     else:
         match = difflib.get_close_matches(name, [*launchers, 'completion'], n=1)
         hint = f"; did you mean '{match[0]}'?" if match else ''
-        print(f"error: there is no command '{name}'{hint} saccade --help lists them", file=sys.stderr)
+        print(f"error: unknown command '{name}'{hint} (saccade --help lists the commands)", file=sys.stderr)
         sys.exit(2)
 
 
 def as_called(text: str) -> str:
-    """Return a text with its commands in the form in which this process was called."""
+    """Return a text with its commands in the form in which this process was called: `saccade NAME` or the script."""
     return _LAUNCHER.sub(r'saccade \1', text) if os.environ.get(CALLED) else text
 
 
 def _launchers() -> dict[str, Path]:
-    """The files of the launchers, by name."""
+    """Return the files of the launchers, by name."""
     folder = Path(str(files('saccade.launch')))
     return {file.stem: file for file in sorted(folder.glob('[a-z]*.py'))}
 
 
 def _summary(file: Path) -> str:
-    """The first sentence of a launcher's docstring."""
+    """Return the first sentence of a launcher's docstring."""
     words = ast.get_docstring(ast.parse(file.read_text(encoding='utf-8'))) or ''
     return ' '.join(words.split('\n\n')[0].split()).partition(': ')[0].rstrip('.')

@@ -54,11 +54,11 @@ _OF_A_PART = 'fields'  # the launcher whose first word is a part
 
 
 def candidates(words: Sequence[str], launchers: Mapping[str, Path], others: Sequence[str] = ()) -> list[str]:
-    """Return what the last of some words may become; the words are those after `saccade`.
+    """Return completions of the last word; the words are those after `saccade`.
 
     Args:
         launchers: files by name.
-        others: commands that are no launchers.
+        others: commands other than launchers.
     """
     *before, last = words or ['']
     if not before:
@@ -81,21 +81,21 @@ def candidates(words: Sequence[str], launchers: Mapping[str, Path], others: Sequ
 
 
 def _experiments(function: str) -> list[str]:
-    """Names of the files that are installed and define a function, as --config and --sweep take them."""
+    """Return the names of the installed experiment files that define a function, as --config and --sweep take them."""
     folder = Path(str(files('saccade.experiments')))
     found = [file for file in folder.glob('*/[a-z]*.py') if f'\ndef {function}(' in file.read_text(encoding='utf-8')]
     return sorted(file.relative_to(folder).with_suffix('').as_posix() for file in found)
 
 
 def _flags(file: Path) -> Iterator[str]:
-    """Flags that a file defines; those that take a value end in =."""
+    """Yield the flags that a file defines; flags with a value end in =."""
     for node in ast.walk(ast.parse(file.read_text(encoding='utf-8'))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith('DEFINE_'):
             yield f'--{ast.literal_eval(node.args[0])}{"" if "bool" in node.func.attr else "="}'
 
 
 def _fields(before: Sequence[str], last: str) -> list[str]:
-    """Fields one level below the last dot, of the config that an earlier word names."""
+    """Return the fields one level below the last dot of a word, in the config that an earlier word names."""
     named = [word.removeprefix('--config=') for word in before if word.startswith('--config=')]
     held = _config(named[-1]) if named else None
     above = last.rpartition('.')[0]
@@ -105,18 +105,18 @@ def _fields(before: Sequence[str], last: str) -> list[str]:
 
 
 def _config(name: str) -> Any:
-    """What get_config() of a file or of an installed experiment returns; None where it does not."""
+    """Return the result of get_config() of a file or of an installed experiment; None where it fails."""
     try:
         shipped = (
             Path(str(files('saccade.experiments'))) / f'{name.removeprefix("experiments/").removesuffix(".py")}.py'
         )
         return runpy.run_path(name if Path(name).is_file() else str(shipped))['get_config']()
-    except Exception:  # of any kind, by the author of the file; the launcher says what is wrong
+    except Exception:  # any error of the experiment's author; the launcher reports it
         return None
 
 
 def _items(held: Any) -> Mapping[str, Any]:
-    """Fields by name, of a dict or of a list by number."""
+    """Return fields by name, from a dict, or from a list by index."""
     if isinstance(held, list | tuple):
         return {str(number): value for number, value in enumerate(held)}
     return dict(held.items()) if isinstance(held, Mapping | ConfigDict) else {}

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extras of the package: which of their distributions are missing, as its metadata lists them."""
+"""Extras of the package (PEP 508): the missing distributions of an extra, from the package's metadata."""
 
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
 
-TRAIN = 'train'  # data, training, decoding of text and reports; parts in other people's models need none of it
+TRAIN = 'train'  # data, training, decoding of text and reports; not needed to use parts in another model
 _REQUIREMENT = re.compile(r"""([\w.-]+).*extra == ['"](\w+)['"]""")
 
 
 def missing(extra: str) -> list[str]:
-    """Return the distributions of an extra that are not installed; none where Saccade is not installed itself."""
+    """Return the distributions of an extra that are not installed; none where Saccade itself is not installed."""
     try:
         found = map(_REQUIREMENT.match, requires('saccade') or ())
     except PackageNotFoundError:
@@ -19,16 +19,16 @@ def missing(extra: str) -> list[str]:
 
 
 def lacks(extra: str, what: str) -> str:
-    """Say that something needs an extra which is not installed, and how to install it; nothing where it is."""
+    """Return a message with the missing distributions of an extra and the pip command; '' where none is missing."""
     names = missing(extra)
     return f'{what} needs {", ".join(names)}: pip install "saccade[{extra}]"' if names else ''
 
 
 def require(extra: str, what: str) -> None:
-    """Refuse to go on without an extra.
+    """Raise an error unless an extra is installed.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: a distribution of the extra is not installed.
     """
     if words := lacks(extra, what):
         raise ImportError(words)

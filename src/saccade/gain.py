@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trained factors that are stored at a size of their own, which sets how fast they learn.
+"""Trained scale factors, stored at a scale of their own, which sets their effective learning rate.
 
     s = (start / stored) s',    s' starts at `stored`
 
 Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
-section 2.5, https://arxiv.org/abs/2410.01131. An optimizer whose steps do not depend on the size of a gradient, as
-Adam's, moves s by start / stored times the learning rate.
+section 2.5, https://arxiv.org/abs/2410.01131. An optimizer whose step size does not depend on the gradient's scale,
+such as Adam, moves s by start / stored times the learning rate.
 """
 
 from dataclasses import dataclass
@@ -22,21 +22,21 @@ __all__ = ['Gain']
 
 @dataclass(frozen=True)
 class Gain:
-    """Trained factors.
+    """Trained scale factors.
 
     Attributes:
-        start: of each factor.
-        stored: the size that the parameter starts at; None for 1 / sqrt(D), that of an element of a vector of norm 1.
+        start: initial value of each factor.
+        stored: initial value of the parameter; None for 1 / sqrt(D), the size of an element of a unit vector.
     """
 
     start: Positive = 1.0
     stored: Positive | None = None
 
     def __call__(self, module: nn.Module, name: str, axes: str, shape: tuple[int, ...], D: int) -> Array:
-        """Make the factors as a parameter of the module. Called in a compact method, or in setup.
+        """Make the factors as a parameter of the module. Call it in a compact method or in setup.
 
         Args:
-            D: width that `stored` goes by where it is None.
+            D: width in the default of `stored`.
         """
         stored = D**-0.5 if self.stored is None else self.stored
         return self.start / stored * parameter(module, name, axes, nn.initializers.constant(stored), shape)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers by name and number: where the parameters of a layer are, and what earlier layers hand on to later ones.
+"""Layers by name and number: parameter paths of a layer, and values that layers pass to later layers.
 
-A stack has its layers in groups: `first_0`, `first_1` ... stand once, then `pattern_0`, `pattern_1` ... in turn as
+A stack has its layers in groups: `first_0`, `first_1` ... occur once, then `pattern_0`, `pattern_1` ... in turn, as
 often as they are repeated, then `last_0` ... once. The leading axis of a parameter counts the repeats.
 
-A part of a layer hands a value on by `hand_on(self, 'values', v)`, and a part of a later layer reads it by
-`earlier(context, 'values', v)`. Its class declares the names: `hands_on = ('values',)`.
+A part of a layer passes a value on by `hand_on(self, 'values', v)`, and a part of a later layer reads it by
+`earlier(context, 'values', v)`. The class of the first declares the names: `hands_on = ('values',)`.
 """
 
 import re
@@ -28,12 +28,12 @@ IN_A_STACK = re.compile(r'(?:(?P<tower>.*?)/)?layers/(?P<group>(?:first|pattern|
 
 
 def is_group(name: str) -> bool:
-    """Whether this is the name of a group's parameters, whose leading axis is that of layers."""
+    """True if this is the name of a layer group, whose parameters have a leading axis of repeats."""
     return _GROUP.fullmatch(name) is not None
 
 
 def in_order(repeats: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """Yield name and repeat of each layer of a stack, from the first, of how often each name is repeated."""
+    """Yield (group name, repeat) of each layer of a stack, first to last, from the number of repeats by group name."""
     for group in _GROUPS:
         names = [name for name in repeats if name.startswith(f'{group}_')]
         names.sort(key=lambda name: int(name.rpartition('_')[2]))
@@ -42,10 +42,10 @@ def in_order(repeats: Mapping[str, int]) -> Iterator[tuple[str, int]]:
 
 
 def layer_numbers(tree: PyTree) -> dict[str | None, dict[str, tuple[int, ...]]]:
-    """Return, by tower and by name of a group, the numbers of the layers that its leaves stack, from 1.
+    """Return the layer numbers (from 1) that are stacked in the leaves of each group, by tower and group name.
 
     Args:
-        tree: of parameters, or of what layers report, by paths of parameters. A tower alone is None.
+        tree: parameters, or reports of layers, by parameter path. The tower is None in a model with one stack.
     """
     repeats: dict[str | None, dict[str, int]] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
@@ -60,7 +60,7 @@ def layer_numbers(tree: PyTree) -> dict[str | None, dict[str, tuple[int, ...]]]:
 
 
 def hand_on(module: nn.Module, name: str, value: PyTree) -> None:
-    """Hand a value on to later layers under a name. The newest value replaces an earlier one of the same name.
+    """Pass a value to later layers under a name. The newest value replaces an earlier one of the same name.
 
     Raises:
         UserError: the class of the module does not declare the name.
@@ -72,18 +72,18 @@ def hand_on(module: nn.Module, name: str, value: PyTree) -> None:
 
 
 def hands_on(parts: Iterable[Part]) -> bool:
-    """Whether a part, or a part within one, declares that it hands something on."""
+    """True if a part, or a part within one, declares that it passes values on."""
     return any(getattr(inner.target, 'hands_on', ()) for part in parts for inner in part.walk())
 
 
 def handed_on(report: Mapping[str, PyTree]) -> dict[str, PyTree]:
-    """Return what the parts of a layer handed on, by name, each with whether it is there."""
+    """Return the values that the parts of a layer passed on, by name, each with a flag that is True where it exists."""
     found = flatten_dict(report.get(HANDED, {}))
     return {path[-1]: (jnp.array(True), value) for path, value in found.items()}
 
 
 def earlier(context: LayerContext, name: str, own: PyTree) -> PyTree:
-    """Return what the last earlier layer that did so handed on under a name; `own` where there is none."""
+    """Return the latest value that an earlier layer passed on under a name; `own` if there is none."""
     if name not in context.handed:
         return own
     there, value = context.handed[name]
@@ -92,11 +92,11 @@ def earlier(context: LayerContext, name: str, own: PyTree) -> PyTree:
 
 @struct.dataclass
 class Depth:
-    """What each layer so far has made, for layers that read all of them: place 0 is the input of the first that does.
+    """Outputs of all layers so far, for layers that read all of them. Place 0 is the input of the first such layer.
 
     Attributes:
-        made: by place, zeros where there is nothing yet; layer number r, from 0, has place r + 1.
-        there: whether a place holds something.
+        made: outputs by place, zeros in empty places; layer number r, from 0, has place r + 1.
+        there: True for filled places.
     """
 
     made: Float[Array, 'L B T D']
@@ -104,21 +104,21 @@ class Depth:
 
     @classmethod
     def of(cls, context: LayerContext, name: str, x: Hidden) -> 'Depth':
-        """Return what earlier layers handed on under a name; x alone where there is none."""
+        """Return the outputs that earlier layers passed on under a name; only x if there are none."""
         places = 1 + (context.layers or 1)
         own = cls(jnp.zeros((places, *x.shape), x.dtype), jnp.zeros(places, bool)).put(_number(context), x)
         return earlier(context, name, own)
 
     def put(self, place: Array | int, x: Hidden) -> 'Depth':
-        """Return it with x in a place."""
+        """Return a copy with x in a place."""
         return Depth(self.made.at[place].set(x.astype(self.made.dtype)), self.there.at[place].set(True))
 
     def add(self, context: LayerContext, x: Hidden) -> 'Depth':
-        """Return it with what this layer has made."""
+        """Return a copy with the output x of this layer."""
         return self.put(_number(context) + 1, x)
 
     def back(self, context: LayerContext) -> 'Depth':
-        """Return it by distance: what this layer has made comes first, then that of the layer before."""
+        """Return a copy ordered by distance: the output of this layer first, then the outputs of earlier layers."""
         place = _number(context) + 1 - jnp.arange(self.there.shape[0])
         return Depth(self.made[place], self.there[place] & (place >= 0))
 

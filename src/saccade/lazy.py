@@ -54,7 +54,7 @@ def lazy_names(
 
 
 def _meant(name: str, names: list[str]) -> str:
-    """Say which name may have been meant: ours for another library's, or one spelt alike."""
+    """Return a suggestion for a message: our name for another library's, or the closest spelling; '' without either."""
     called = (part_called(f':{name}') or '').rpartition(':')[2]
     match = [called] if called in names else difflib.get_close_matches(name, names, n=1)
     return f'; did you mean {match[0]!r}?' if match else ''

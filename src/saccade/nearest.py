@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Suggestions for an unknown name: our word for another library's, or else the closest spelling."""
+"""Suggestions for an unknown name: our name for another library's, or the closest spelling."""
 
 import ast
 import difflib
@@ -54,7 +54,7 @@ _OURS = {other: ours for ours, others in ELSEWHERE.items() for other in others.s
 
 
 def ours(name: str) -> str:
-    """Return what we call a field that another library calls `name`; the same where none does."""
+    """Return our name for a field that another library calls `name`; `name` itself if there is none."""
     return _OURS.get(name, name)
 
 
@@ -94,7 +94,7 @@ def _letters(name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Say which of some names may have been meant, or list them all; nothing where there are none."""
+    """Return a suggestion for a message: the likely name, or else the list of all names; '' if there are none."""
     names = sorted(names)
     match = [ours(name)] if ours(name) in names else difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if match:
@@ -103,7 +103,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], near: str = '') -> str:
-    """Return names for a message, separated by commas: of many, the few that are spelt most like `near`."""
+    """Return names for a message, separated by commas; of a long list, the few closest to `near` in spelling."""
     names = list(names)
     if len(names) <= _MOST:
         return ', '.join(names)

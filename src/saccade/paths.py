@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that a user gives, and files that are read whole: a pipe must not hang, nor a device fill the memory."""
+"""Paths from users, and bounded reads of whole files: no hang on a pipe, no unbounded read of a device."""
 
 import errno
 import os
@@ -10,15 +10,15 @@ from pathlib import Path
 from saccade.types import UserError
 
 CONFIG_BYTES = 1 << 26  # 64 MiB: the largest config, index or manifest that is read
-TOKENIZER_BYTES = 1 << 29  # 512 MiB: those of large vocabularies have some 40 MB
-RECORD_BYTES = 1 << 32  # 4 GiB: the records of a run, a line each
+TOKENIZER_BYTES = 1 << 29  # 512 MiB: tokenizer files of large vocabularies have some 40 MB
+RECORD_BYTES = 1 << 32  # 4 GiB: the records of a run, one per line
 
 
 def expanded(path: str | Path) -> Path:
     """Return a path with `~` and `~user` replaced by the home folder.
 
     Raises:
-        UserError: that user has no home folder.
+        UserError: the user has no home folder.
     """
     try:
         return Path(path).expanduser()
@@ -27,10 +27,10 @@ def expanded(path: str | Path) -> Path:
 
 
 def read_regular(path: Path, most: int = CONFIG_BYTES) -> bytes:
-    """Return the content of a regular file, or of one that a link leads to.
+    """Return the content of a regular file, or of the regular file that a link points to.
 
     Raises:
-        OSError: the file cannot be read, is a pipe, a device or the like, or has more than `most` bytes.
+        OSError: the file cannot be read, is not a regular file (a pipe, a device), or has more than `most` bytes.
     """
     # Without O_NONBLOCK, opening a pipe waits until another program writes to it.
     with open(path, 'rb', opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -43,10 +43,10 @@ def read_regular(path: Path, most: int = CONFIG_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = CONFIG_BYTES) -> str:
-    """Return the UTF-8 text of such a file.
+    """Return the UTF-8 text of a regular file.
 
     Raises:
         OSError: as for `read_regular`.
-        UnicodeDecodeError: it is not UTF-8.
+        UnicodeDecodeError: the file is not UTF-8.
     """
     return read_regular(path, most).decode('utf-8')

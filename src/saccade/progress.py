@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of long work: the work counts what it has done, and a launcher may listen and draw a bar."""
+"""Progress of long work: the work reports its count of finished items, and a launcher may draw a bar."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ _T = TypeVar('_T')
 
 @runtime_checkable
 class Phase(Protocol):
-    """A named phase of a run, with a count of what it has done, for the progress display."""
+    """Named phase of a run with a count of finished items, for the progress display."""
 
     def tell(self, done: int) -> None:
-        """Say how much is done."""
+        """Report the number of finished items."""
 
     def end(self) -> None:
-        """Say that it is over."""
+        """Report the end of the phase."""
 
 
-# Begins to show work: by its name, how much there is (None where that is not known), and the unit.
+# Starts a phase from its name, the total (None if unknown) and the unit.
 Begin = Callable[[str, int | None, str], Phase]
 
 _begin: ContextVar[Begin | None] = ContextVar('begin', default=None)
@@ -30,7 +30,7 @@ _begin: ContextVar[Begin | None] = ContextVar('begin', default=None)
 
 @contextmanager
 def listening(begin: Begin) -> Iterator[None]:
-    """Have all work that is counted within shown."""
+    """Context in which all counted work is displayed."""
     token = _begin.set(begin)
     try:
         yield
@@ -39,15 +39,15 @@ def listening(begin: Begin) -> Iterator[None]:
 
 
 class InterruptedWorkError(Exception):
-    """Counted work was left because something asked to stop."""
+    """Counted work was interrupted by a request to stop."""
 
 
 @contextmanager
 def interrupted_by(stopped: Callable[[], bool]) -> Iterator[None]:
-    """Leave counted work within, after the item in hand, when `stopped` says so.
+    """Context that interrupts counted work, after the current item, once `stopped` returns True.
 
     Raises:
-        InterruptedWorkError: work was left.
+        InterruptedWorkError: work was interrupted.
     """
     begin = _begin.get()
 
@@ -75,7 +75,7 @@ class _Interruptible:
 
 
 def counted(items: Iterable[_T], name: str, total: int | None = None, unit: str = '') -> Iterator[_T]:
-    """Go through items, as rows of a file or batches of an evaluation, and tell how many are done."""
+    """Yield items, such as rows of a file or batches of an evaluation, and report the number finished."""
     begin = _begin.get()
     if begin is None:
         yield from items

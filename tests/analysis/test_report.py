@@ -572,7 +572,7 @@ def damage_the_config(folder: Path) -> None:
         (leave_one_run, Question(), ('this is one run', '--workdir=')),
         (leave_no_metrics, Question(), ('has no metrics', '/a:')),
         (damage_metrics, Question(), ('metrics.jsonl: line 2 is damaged',)),
-        (put_text_for_a_number, Question(), ('loss is "low", which is no number',)),
+        (put_text_for_a_number, Question(), ('loss is "low", not a number',)),
         (damage_the_config, Question(), ('config.json: cannot be read as JSON',)),
         (write_study, Question('bleu'), ('--metric=bleu', 'accuracy, bits_per_byte, loss')),
         (write_study, Question(split='test'), ('--split=test', 'train, validation')),

@@ -84,7 +84,7 @@ def test_declarations_that_are_damaged_are_refused_by_file(tmp_path):
     study(tmp_path, {1: [0.5]})
     file = tmp_path / 'heads=1,seed=0/declared_metrics.json'
     file.write_text('{"best_by": "loss", "metrics": [{"name": "loss", "beast": "lowest"}]}')
-    with pytest.raises(UserError, match=f'{file}: it does not declare metrics as a run does'):
+    with pytest.raises(UserError, match=f'{file}: not a valid declaration of metrics'):
         read_study(tmp_path)
 
 

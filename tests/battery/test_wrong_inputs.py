@@ -111,10 +111,10 @@ CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
     'nul.py': (b'def get_config():\0 pass', 'null bytes'),
     'imports.py': ('import not_installed_anywhere', 'not_installed_anywhere'),
     'number.py': ('get_config = 3', 'defines no get_config'),
-    'exits.py': ('import sys\nsys.exit(0)', 'ends the program'),
-    'exits_later.py': ('import sys\ndef get_config(): sys.exit(0)', 'ends the program'),
+    'exits.py': ('import sys\nsys.exit(0)', 'exits the program'),
+    'exits_later.py': ('import sys\ndef get_config(): sys.exit(0)', 'exits the program'),
     'lacks.py': ('def get_config(): return {"seed": 0}', 'missing'),
-    'config.json': ('{"seed": null}', 'takes a Python file'),
+    'config.json': ('{"seed": null}', 'a Python file'),
 }
 
 
@@ -253,7 +253,7 @@ def override_cases() -> Iterator[Case]:
         (('--profile=3:90000',), 'the run ends at step'),
         (('--coordinator=localhost:abc', '--processes=2', '--process=0'), 'HOST:PORT'),
         (('--workdir=gs://bucket/run',), 'must be a local folder'),
-        (('--config.batch_size=4000000',), r'needs [\d,.]+ GiB a device, which has [\d,.]+ GiB; batch_size=\d+ fits'),
+        (('--config.batch_size=4000000',), r'[\d,.]+ GiB per device, .* has [\d,.]+ GiB; batch_size=\d+ fits'),
         (('--workdir=~nosuchuser/x',), 'no such folder'),
     ):
         yield Case('train', (*train, *arguments), words)
@@ -264,7 +264,7 @@ def override_cases() -> Iterator[Case]:
         'task.hidden=1.5': 'hidden',
         'task.noise=0.5': 'noise',
         "task={'use': 'task.causal_lm:CausalLM'}": 'needs a decoder',
-        "task={'use': 'task.classification:Classification'}": 'reads example of a batch',
+        "task={'use': 'task.classification:Classification'}": 'reads example from a batch',
         "task={'use': 'task.span_qa:SpanQA'}": 'reads',
         "task={'use': 'task.replaced_token:ReplacedToken'}": 'needs a generator',
         'model.heads={}': "reads the head 'masked'",
@@ -272,7 +272,7 @@ def override_cases() -> Iterator[Case]:
     }.items():
         yield Case('train', (*masked, f'--config.{override}'), words)
     for task, words in {
-        'task.masked_lm:MaskedLM': 'needs an encoder; config.model, model.decoder:Decoder, is none',
+        'task.masked_lm:MaskedLM': 'needs an encoder; config.model, model.decoder:Decoder, is not one',
         'task.classification:Classification': 'needs an encoder',
         'task.regression:Regression': 'needs an encoder',
         'task.skip_gram:SkipGram': 'needs word vectors',

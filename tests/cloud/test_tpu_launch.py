@@ -15,7 +15,7 @@ import pytest
 from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
-from saccade.cloud.launch import Ending, Launch, Teardown, Training, name_of
+from saccade.cloud.launch import Launch, LaunchResult, Teardown, Training, name_of
 from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
 from saccade.types import UserError
 
@@ -39,7 +39,7 @@ class Launched:
         archive = self.gcloud.folder / 'code.tar.gz'
         return Launch(kind(WANTED), training, archive, RetryPolicy(minutes, restarts, 0.01), keep)
 
-    def run(self, **options) -> Ending:
+    def run(self, **options) -> LaunchResult:
         return self.launch(**options).run(Gcloud(self.said.append), self.said.append)
 
     @property
@@ -64,7 +64,7 @@ def test_a_dry_run_prints_what_a_launch_runs_and_runs_nothing(launched, kind, ke
     assert not (launched.gcloud.folder / 'code.tar.gz').exists()
     pack, *commands = [list(command.argv) for command in plan.commands]
     assert pack[1:3] == ['-m', 'saccade.cloud.pack']
-    assert launched.run(kind=kind, keep=keep) == Ending(stands=keep)
+    assert launched.run(kind=kind, keep=keep) == LaunchResult(stands=keep)
     assert launched.gcloud.calls() == commands
     assert (launched.gcloud.folder / 'code.tar.gz').exists()
 
@@ -100,14 +100,14 @@ def test_it_waits_no_longer_than_it_is_told(launched):
     launched.gcloud.answer(describe=['CREATING'])
     with pytest.raises(UserError, match=r'not ready after --wait_minutes=0.002: it is CREATING'):
         launched.run(minutes=0.002)
-    assert 'saccade-a stands (CREATING), and costs from when it is ready' in launched.text
+    assert 'saccade-a exists (CREATING) and costs money once ready' in launched.text
 
 
 def test_a_creation_that_takes_too_long_is_ended(launched):
     launched.gcloud.answer(describe=[None], create=[{'before': 'sleep 60'}])
     launched.gcloud.home().mkdir()
     begin = time.monotonic()
-    with pytest.raises(UserError, match=r'it is not there; the same command waits on, and this gives it up: gcloud'):
+    with pytest.raises(UserError, match=r'it is not there; the same command continues to wait, and this cancels: gc'):
         launched.run(minutes=0.01)
     assert time.monotonic() - begin < 30
 
@@ -125,7 +125,7 @@ def test_a_slice_that_is_taken_away_is_had_anew_and_the_same_is_started_again(la
     before = ['READY'] if kind is QueuedTPU else [None, 'READY']
     launched.gcloud.answer(describe=[*before, *states], follow=[1, 0], **lost)
     ending = launched.run(kind=kind)
-    assert ending == Ending(restarts=1, stands=True)
+    assert ending == LaunchResult(restarts=1, stands=True)
     asked = [each.removeprefix('queue_') for each in launched.gcloud.asked() if 'describe' not in each]
     again = ['look', 'scp', 'prepare', 'start', 'follow']
     deleted = [] if states[0] is None else ['delete']
@@ -138,14 +138,14 @@ def test_a_slice_that_is_taken_away_is_had_anew_and_the_same_is_started_again(la
 @pytest.mark.parametrize('step', ['look', 'scp', 'prepare', 'start'])
 def test_it_may_be_taken_away_at_any_step(launched, step):
     launched.gcloud.answer(describe=[None, 'READY', 'PREEMPTED', 'PREEMPTED', 'READY'], **{step: [1, 0]})
-    assert launched.run() == Ending(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, stands=True)
 
 
 @pytest.mark.long
 def test_so_many_restarts_and_no_more(launched):
     launched.gcloud.answer(describe=[None, *['READY', 'PREEMPTED', 'PREEMPTED'] * 2, 'READY', 'PREEMPTED'], follow=[1])
     ending = launched.run(restarts=2, keep=False)
-    assert ending == Ending(1, restarts=2, why='saccade-a was lost again after --restarts=2')
+    assert ending == LaunchResult(1, restarts=2, why='saccade-a was lost again after --restarts=2')
     assert [each for each in launched.gcloud.asked() if each in ('create', 'delete')] == 3 * ['create', 'delete']
 
 
@@ -160,7 +160,7 @@ def test_what_is_gone_is_not_deleted(launched):
 def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice(launched):
     said = 'ERROR: (gcloud.compute.tpus.tpu-vm.ssh) [/usr/bin/ssh] exited with return code [255].'
     launched.gcloud.answer(look=[0, 75], follow=[{'status': 1, 'err': said}, 255, 0])
-    assert launched.run() == Ending(restarts=2, stands=True)
+    assert launched.run() == LaunchResult(restarts=2, stands=True)
     asked = [each for each in launched.gcloud.asked() if each != 'describe']
     assert asked == ['create', 'look', 'scp', 'prepare', 'start', 'follow', 'look', 'follow', 'look', 'follow']
 
@@ -169,13 +169,13 @@ def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice
 def test_a_host_that_is_shut_down_is_lost_before_google_says_so(launched, hosts):
     told = {'status': 143} if hosts == 1 else {'status': 1, 'err': FAILED.format(0, 1) + FAILED.format(1, 143)}
     launched.gcloud.answer(follow=[told, 0])
-    assert launched.run() == Ending(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, stands=True)
 
 
 def test_after_a_loss_it_waits_until_there_is_one_to_be_had(launched):
     states = [None, 'READY', 'PREEMPTED', 'PREEMPTED', None, None, 'READY']
     launched.gcloud.answer(describe=states, follow=[1, 0], create=[0, NO_CAPACITY, NO_CAPACITY, 0])
-    assert launched.run() == Ending(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, stands=True)
     assert launched.gcloud.asked().count('create') == 4
 
 
@@ -184,8 +184,8 @@ def test_the_worker_that_fails_first_is_named_and_its_status_is_the_end(launched
     ending = launched.run()
     assert (ending.status, ending.restarts, ending.stands) == (3, 0, True)
     assert ending.why == (
-        'worker 2, the first to fail, ended with status 3, told to show what it prints until it ends; '
-        'what it says of it stands above'
+        'worker 2, the first to fail, ended with status 3, told to '
+        "show the training's output until it ends; its own output is above"
     )
 
 
@@ -209,14 +209,14 @@ def test_a_training_that_is_at_work_is_followed_and_another_is_left_in_peace(lau
     assert launched.run().status == 0
     assert launched.gcloud.asked() == ['describe', 'look', 'follow', 'describe']
     launched.gcloud.answer(look=[76])
-    with pytest.raises(UserError, match=r'saccade-a is at work on another training; end it: gcloud .* stop'):
+    with pytest.raises(UserError, match=r'saccade-a runs another training; end it with: gcloud .* stop'):
         launched.run()
 
 
 def test_it_says_what_stands_and_how_to_delete_it(launched):
     launched.run()
     assert launched.said[-1] == (
-        'saccade-a stands (READY), and costs from when it is ready. This deletes it:\n'
+        'saccade-a exists (READY) and costs money once ready. To delete it:\n'
         '  gcloud compute tpus tpu-vm delete saccade-a --zone=us-west4-a --project=p --quiet'
     )
 
@@ -227,17 +227,17 @@ def test_it_may_be_deleted_at_the_end_well_or_not(launched, status):
     ending = launched.run(keep=False)
     assert (ending.status, ending.stands) == (status, False)
     assert [each for each in launched.gcloud.asked() if each != 'describe'][-2:] == ['follow', 'delete']
-    assert 'This deletes it' not in launched.text
+    assert 'To delete it' not in launched.text
 
 
 def test_a_deletion_that_fails_is_not_silent(launched):
     launched.gcloud.answer(delete=[{'status': 1, 'err': 'ERROR: (gcloud.x) PERMISSION_DENIED: no'}])
     assert launched.run(keep=False).stands
-    assert 'saccade-a may stand, and cost: could not delete the TPU: PERMISSION_DENIED: no.' in launched.text
+    assert 'saccade-a may still exist and cost money: could not delete the TPU: PERMISSION_DENIED: no.' in launched.text
 
 
 def test_teardown_deletes_it(launched):
-    assert Teardown(QueuedTPU(WANTED)).run(Gcloud(launched.said.append), launched.said.append) == Ending()
+    assert Teardown(QueuedTPU(WANTED)).run(Gcloud(launched.said.append), launched.said.append) == LaunchResult()
     (call,) = launched.gcloud.calls()
     line = 'gcloud compute tpus queued-resources delete saccade-a --zone=us-west4-a --project=p --quiet --force'
     assert ' '.join(call) == line
@@ -308,7 +308,7 @@ def test_names_that_google_uses_are_taken(zone, version, project):
 
 @pytest.mark.parametrize('minutes', [float('nan'), float('inf'), -1.0, 1e300])
 def test_a_time_to_wait_that_is_none_is_refused(minutes):
-    with pytest.raises(UserError, match=r'^--wait_minutes=\S+: give minutes, from 0 to 525,600, which is a year$'):
+    with pytest.raises(UserError, match=r'^--wait_minutes=\S+: give minutes, from 0 to 525,600 \(a year\)$'):
         RetryPolicy(minutes, 1)
 
 
@@ -319,16 +319,16 @@ def test_a_time_to_wait_that_is_none_is_refused(minutes):
         ({'describe': [NO_PROJECT]}, 'no Google Cloud project: give --project=ID'),
         (
             {'describe': [NO_ZONE]},
-            "could not see what stands: PERMISSION_DENIED: Permission denied on 'locations/mars'",
+            "could not describe the TPU: PERMISSION_DENIED: Permission denied on 'locations/mars'",
         ),
-        ({'create': [QUOTA]}, 'refused by your quota, which https://'),
+        ({'create': [QUOTA]}, 'over your quota, which https://'),
         ({'create': [QUOTA]}, 'Limit: 0 in zone us-west4-a'),
         ({'create': [NO_SLICE]}, 'could not create the TPU: INVALID_ARGUMENT: CloudTpu received an invalid Accelera'),
         (
             {'create': [NO_CAPACITY['err']]},
-            'there is no such TPU to be had now: There is no more capacity in the zone "',
+            'no capacity for this TPU at present: There is no more capacity in the zone "',
         ),
-        ({'create': [NO_CAPACITY['err']]}, 'another zone; --queued waits for one'),
+        ({'create': [NO_CAPACITY['err']]}, 'another zone; --queued waits'),
     ],
 )
 def test_what_gcloud_refuses_is_one_line_and_costs_nothing(launched, answers, words):
@@ -339,7 +339,7 @@ def test_what_gcloud_refuses_is_one_line_and_costs_nothing(launched, answers, wo
     assert words in str(caught.value)
     assert '\n' not in str(caught.value)
     assert 'ERROR' not in launched.text
-    assert 'This deletes it' not in launched.text
+    assert 'To delete it' not in launched.text
     assert {'ssh', 'scp', 'delete'}.isdisjoint(launched.gcloud.asked())
 
 
@@ -347,7 +347,7 @@ def test_what_gcloud_refuses_is_one_line_and_costs_nothing(launched, answers, wo
     ('answers', 'words'),
     [
         ({'describe': ['STOPPED']}, 'saccade-a is STOPPED: start it or delete it, or choose another --name'),
-        ({'queue_describe': ['FAILED']}, 'saccade-a could not be had, and must be deleted: no such luck'),
+        ({'queue_describe': ['FAILED']}, 'saccade-a could not be created, and must be deleted: no such luck'),
     ],
 )
 def test_what_stands_and_cannot_be_used_is_refused(launched, answers, words):
@@ -361,7 +361,7 @@ def test_a_slice_of_another_kind_is_not_taken(launched):
     tpu = TPU(SliceSpec('saccade-a', 'us-west4-a', 'v5litepod-256', 'v'))
     launch = launched.launch()
     launch.tpu = tpu
-    with pytest.raises(UserError, match='saccade-a stands, and is a v5litepod-16: choose another --name'):
+    with pytest.raises(UserError, match='saccade-a exists and is a v5litepod-16: choose another --name'):
         launch.run(Gcloud(launched.said.append), launched.said.append)
 
 
@@ -374,18 +374,18 @@ def test_without_gcloud_it_says_how_to_get_it(launched, monkeypatch):
 @pytest.mark.parametrize(
     ('change', 'words'),
     [
-        ({'workdir': '/tmp/a'}, '--workdir=/tmp/a: it lies in the bucket'),
-        ({'workdir': 'gs://mine/a'}, 'it lies in the bucket'),
-        ({'workdir': '../a'}, 'it lies in the bucket'),
-        ({'bucket': 'gs://mine/folder'}, '--bucket=mine/folder: give its name alone'),
-        ({'bucket': 'mine; reboot'}, 'give its name alone'),
-        ({'bucket': '..'}, '--bucket=..: give its name alone, of small letters, digits, dashes'),
-        ({'bucket': 'a..b'}, 'give its name alone'),
-        ({'bucket': '--help'}, '--bucket=--help: give its name alone'),
+        ({'workdir': '/tmp/a'}, '--workdir=/tmp/a: it is a path in the bucket'),
+        ({'workdir': 'gs://mine/a'}, 'it is a path in the bucket'),
+        ({'workdir': '../a'}, 'it is a path in the bucket'),
+        ({'bucket': 'gs://mine/folder'}, '--bucket=mine/folder: give only its name'),
+        ({'bucket': 'mine; reboot'}, 'give only its name'),
+        ({'bucket': '..'}, '--bucket=..: give only its name, of small letters, digits, dashes'),
+        ({'bucket': 'a..b'}, 'give only its name'),
+        ({'bucket': '--help'}, '--bucket=--help: give only its name'),
         ({'bucket': 'Mine'}, 'https://cloud.google.com/storage/docs/buckets#naming'),
-        ({'bucket': ''}, '--bucket=: give its name alone'),
+        ({'bucket': ''}, '--bucket=: give only its name'),
         ({'environment': ['XLA']}, '--env=XLA: write NAME=VALUE'),
-        ({'config': 'elsewhere.py'}, '--config=elsewhere.py: it is not shipped: put it into '),
+        ({'config': 'elsewhere.py'}, '--config=elsewhere.py: it is not among the copied files: put it into '),
     ],
 )
 def test_what_the_hosts_would_not_find_is_refused(code, change, words):
@@ -429,7 +429,7 @@ def test_it_may_be_interrupted_and_says_what_goes_on(launched):
     thread.join()
     assert time.monotonic() - begin < 30
     assert (ending.status, ending.stands) == (128 + signal.SIGINT, True)
-    assert 'A training that has started goes on there' in launched.text
+    assert 'A training that has started continues' in launched.text
     assert 'worker.sh stop' in launched.text
-    assert 'saccade-a stands (READY), and costs from when it is ready' in launched.text
+    assert 'saccade-a exists (READY) and costs money once ready' in launched.text
     assert 'delete' not in launched.gcloud.asked()

@@ -15,7 +15,7 @@ import pytest
 from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
-from saccade.cloud.launch import Ending, Launch, Training
+from saccade.cloud.launch import Launch, LaunchResult, Training
 from saccade.cloud.tpu import TPU, RetryPolicy, SliceSpec
 
 PATIENCE = 60  # seconds
@@ -69,7 +69,7 @@ def launch(hosts: FakeGcloud, code: Path, train: str, overrides: tuple[str, ...]
     return Launch(tpu, training, hosts.folder / 'code.tar.gz', RetryPolicy(1.0, 3, 0.01))
 
 
-def run(job: Launch, said: list[str]) -> Ending:
+def run(job: Launch, said: list[str]) -> LaunchResult:
     return job.run(Gcloud(said.append), said.append)
 
 
@@ -110,7 +110,7 @@ def test_an_installation_that_fails_is_not_taken_for_one(hosts, code):
     job = launch(hosts, code, PRINTS)
     ending = run(job, said)
     assert (ending.status, 'no space left' in said) == (1, True)
-    assert 'install what it needs' in ending.why
+    assert 'install its dependencies' in ending.why
     python.write_text(whole)
     assert run(job, said).status == 0
     assert (hosts.home() / 'pip').exists()
@@ -134,7 +134,7 @@ def test_after_a_preemption_it_resumes_from_what_lies_in_the_bucket(hosts, code)
     states = ['READY', 'PREEMPTED', 'PREEMPTED', 'READY']
     hosts.answer(describe=states, follow=[{'before': taken, 'status': 255}, True])
     said: list[str] = []
-    assert run(launch(hosts, code, RESUMES), said) == Ending(restarts=1, stands=True)
+    assert run(launch(hosts, code, RESUMES), said) == LaunchResult(restarts=1, stands=True)
     assert steps.read_text() == '0 1 2 3 4 5'
     assert 'worker 0: from step 3' in said
     verbs = ['look', 'scp', 'prepare', 'start', 'follow']
@@ -150,10 +150,10 @@ def test_a_training_outlives_the_connection_and_is_followed_again(hosts, code):
 
     def say(text: str) -> None:
         said.append(text)
-        if 'is followed' in text:
+        if 'following it' in text:
             (hosts.home() / 'saccade/buckets/mine/go').touch()
 
-    assert launch(hosts, code, WAITS).run(Gcloud(said.append), say) == Ending(restarts=1, stands=True)
+    assert launch(hosts, code, WAITS).run(Gcloud(said.append), say) == LaunchResult(restarts=1, stands=True)
     asked = [each for each in hosts.asked() if each != 'describe']
     assert asked == ['look', 'scp', 'prepare', 'start', 'follow', 'look', 'follow']
     assert [line for line in said if line.startswith('worker')] == ['worker 0: before', 'worker 0: after']

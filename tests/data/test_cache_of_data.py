@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from saccade.data import cache as cache_module
-from saccade.data.cache import kept
+from saccade.data.cache import cached
 from saccade.data.rows.pack import Packed
 from saccade.data.text.stream import TextData
 from saccade.data.tokenizer.bpe import BPE
@@ -92,14 +92,14 @@ def test_a_damaged_folder_is_made_anew_in_one_line(tmp_path, caplog, damage, nam
         for name in ('tokens.npy', 'train/index.npy', 'train/segments.npy'):
             (new / name).write_text(f'the content of {name}')
 
-    folder = kept(tmp_path / 'folder', make)
+    folder = cached(tmp_path / 'folder', make)
     wanted = {path: path.read_text() for path in files_of(folder)}
     DAMAGES[damage](folder / name)
-    assert {path: path.read_text() for path in files_of(kept(folder, make))} == wanted
+    assert {path: path.read_text() for path in files_of(cached(folder, make))} == wanted
     assert len(caplog.messages) == 1
     assert str(folder) in caplog.text
-    assert 'it is made anew' in caplog.text
-    assert kept(folder, make) == folder
+    assert 'it is rebuilt' in caplog.text
+    assert cached(folder, make) == folder
     assert len(caplog.messages) == 1
 
 
@@ -116,13 +116,13 @@ def test_a_damaged_cache_gives_the_same_data(tmp_path, data, caplog, damage):
         DAMAGES[damage](path)
         assert_same(content(data.prepare(cache)), wanted)
         assert len(caplog.messages) == 1, (path, caplog.messages)
-        assert 'it is made anew' in caplog.text
+        assert 'it is rebuilt' in caplog.text
         assert files_of(cache) == [cache / file.relative_to(spare) for file in files_of(spare)]
 
 
 def test_a_folder_replaced_by_a_file_is_made_anew(tmp_path):
     (tmp_path / 'a').write_text('a file')
-    kept(tmp_path / 'a', lambda new: (new / 'made').write_text('anew'))
+    cached(tmp_path / 'a', lambda new: (new / 'made').write_text('anew'))
     assert (tmp_path / 'a' / 'made').read_text() == 'anew'
 
 
@@ -136,15 +136,17 @@ def test_a_cache_of_before_there_were_digests_is_made_anew(tmp_path, data, caplo
 
 def test_what_cannot_be_made_anew_is_to_be_deleted(tmp_path, monkeypatch):
     make = lambda new: (new / 'a').write_text('a')  # noqa: E731
-    folder = kept(tmp_path / 'folder', make)
+    folder = cached(tmp_path / 'folder', make)
     flip(folder / 'a')
 
     def refuse(*_, **__):
         raise PermissionError(13, 'Permission denied')
 
     monkeypatch.setattr(cache_module.os, 'rename', refuse)
-    with pytest.raises(UserError, match=r'folder: a is not as it was .*, and it cannot be made anew \(.*\): delete it'):
-        kept(folder, make)
+    with pytest.raises(
+        UserError, match=r'folder: a has changed since it was .*, and it cannot be rebuilt \(.*\): delete it'
+    ):
+        cached(folder, make)
 
 
 def test_a_sound_cache_needs_no_writing(tmp_path, data, monkeypatch):
@@ -171,7 +173,7 @@ def test_drafts_of_killed_processes_are_swept_and_others_are_not(tmp_path):
         (tmp_path / f'.draft-folder-{name}' / '.lock').touch()
     with (tmp_path / '.draft-folder-working' / '.lock').open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept(tmp_path / 'folder', lambda new: (new / 'a').write_text('a'))
+        cached(tmp_path / 'folder', lambda new: (new / 'a').write_text('a'))
     assert [path.name for path in tmp_path.glob('.draft*')] == ['.draft-folder-working']
 
 

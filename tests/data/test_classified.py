@@ -185,12 +185,12 @@ def test_the_tokenizer_knows_the_training_texts_alone(tmp_path):
     [
         (dict(classes=2), r'data\.classes: 2, but .* has 3: bad, fine, good; set --config\.data\.classes=3'),
         (dict(label='lable'), r"train\.jsonl, line 1: has no column 'lable'; did you mean 'label'"),
-        (dict(label='text'), r"train\.jsonl, line 5: 'text' is no class, but ''"),
-        (dict(text='score'), r"train\.jsonl, line 1: 'score' is no text, but 0\.0"),
-        (dict(pair='other', overlap=2), r'data\.overlap: pairs of texts are cut off'),
+        (dict(label='text'), r"train\.jsonl, line 5: 'text' is not a class, but ''"),
+        (dict(text='score'), r"train\.jsonl, line 1: 'score' is not text, but 0\.0"),
+        (dict(pair='other', overlap=2), r'data\.overlap: pairs of texts are truncated'),
         (dict(overlap=10), r'data\.overlap: windows of 10 tokens cannot overlap by 10'),
-        (dict(context_length=2), r'data\.context_length: it has no room for text'),
-        (dict(context_length=3, pair='other'), r'data\.context_length: it has no room for text'),
+        (dict(context_length=2), r'data\.context_length: there is no room for text'),
+        (dict(context_length=3, pair='other'), r'data\.context_length: there is no room for text'),
         (dict(path=None), r"give either 'name', a known dataset, or 'path'"),
         (dict(tokenizer=TOKENIZER | {'specials': []}), r"no special token '\[CLS\]'"),
     ],
@@ -206,9 +206,9 @@ def test_what_does_not_fit_is_told_in_one_line(tmp_path, changes, message):
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        (dict(label='poor'), r"dev\.jsonl, line 2: 'poor' is no class of the training split, .* bad, fine, good"),
-        (dict(label=None), r"dev\.jsonl, line 2: 'label' is no class, but None"),
-        (dict(text=3), r"dev\.jsonl, line 2: 'text' is no text, but 3"),
+        (dict(label='poor'), r"dev\.jsonl, line 2: 'poor' is not a class of the training split, .* bad, fine, good"),
+        (dict(label=None), r"dev\.jsonl, line 2: 'label' is not a class, but None"),
+        (dict(text=3), r"dev\.jsonl, line 2: 'text' is not text, but 3"),
     ],
 )
 def test_a_record_that_does_not_fit_is_named(tmp_path, changes, message):
@@ -222,7 +222,7 @@ def test_a_record_that_does_not_fit_is_named(tmp_path, changes, message):
 )
 def test_a_value_that_is_no_number_is_named(tmp_path, score):
     folder = write(tmp_path, dev=[RECORDS['dev'][0], RECORDS['dev'][1] | {'score': score}])
-    with pytest.raises(UserError, match=r"dev\.jsonl, line 2: 'score' is no number, but"):
+    with pytest.raises(UserError, match=r"dev\.jsonl, line 2: 'score' is not a number, but"):
         part(folder, 'valued:Valued').prepare(tmp_path / 'cache')
 
 

@@ -278,7 +278,7 @@ def test_too_few_documents_to_carve_from(tmp_path):
 
 
 def test_features_are_listed_where_none_is_the_text(tmp_path):
-    with pytest.raises(UserError, match="has no feature 'text' and not one string alone; it has de, en"):
+    with pytest.raises(UserError, match="has no feature 'text' and not exactly one string; it has de, en"):
         open_corpus('saccade_toy_pairs', None, tmp_path)
 
 
@@ -371,7 +371,7 @@ def test_dataset_that_needs_tensorflow_says_so_before_it_downloads(tmp_path, mon
     monkeypatch.setitem(sys.modules, 'tensorflow', None)
     monkeypatch.setattr(named, 'reachable', lambda hosts: True)
     monkeypatch.setattr(tfds.core.DatasetBuilder, 'download_and_prepare', None)
-    with pytest.raises(UserError, match=f'{name}: TFDS needs TensorFlow to prepare it; prepare it elsewhere'):
+    with pytest.raises(UserError, match=f'{name}: TFDS needs TensorFlow to prepare it; prepare it on another machine'):
         open_corpus(name, None, tmp_path)
 
 

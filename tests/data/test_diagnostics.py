@@ -379,11 +379,11 @@ def test_lengths_are_drawn_in_training_alone(tmp_path):
 
 
 REFUSED = {
-    'data.context_length: 2, and an example has 3 tokens or more': dict(context_length=2),
-    'data.context_length: 12, and an example has 20 tokens or more': dict(shortest=20),
-    'data.context_length: 12, and an example has 16': dict(use='recall:MultiQueryRecall', pairs=4),
+    'data.context_length: 2 is less than 3': dict(context_length=2),
+    'data.context_length: 12 is less than 20': dict(shortest=20),
+    'data.context_length: 12 is less than 16': dict(use='recall:MultiQueryRecall', pairs=4),
     'data.generator.vocabulary: must be 10': dict(use='recall:MultiQueryRecall', pairs=4, vocabulary=9),
-    'data.generator.noise: a share of 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
+    'data.generator.noise: noise_share is 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
     'config.generator.opening must be': dict(use='counter:ShuffledBrackets', opening=1.5),
     'config.generator.symbols must be at least 2': dict(use='compression:Compression', symbols=1),
     'config.generator.modulus must be at least 2': dict(use='stack:SolveEquation', modulus=1),
@@ -404,7 +404,7 @@ def test_a_model_of_too_few_tokens_is_refused():
     model = Part(Says, (('vocabulary', 15),))
     with pytest.raises(UserError) as refused:
         data().require_model(model, None)
-    assert str(refused.value) == 'config.model.vocabulary: 15, and data.generator makes 16 tokens; set it to 16'
+    assert str(refused.value) == 'config.model.vocabulary: 15, but data.generator has 16 tokens; set it to 16'
 
 
 class Says(nn.Module):

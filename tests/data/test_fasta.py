@@ -92,7 +92,7 @@ def test_the_id_ends_at_the_first_blank_of_any_kind(tmp_path, header):
 
 
 def test_nucleotides_are_refused_though_each_is_the_letter_of_an_amino_acid(tmp_path):
-    with pytest.raises(UserError, match=r'p\.fasta: has DNA or RNA, of A, C, G, N, T alone; proteins are expected'):
+    with pytest.raises(UserError, match=r'p\.fasta: has DNA or RNA \(only A, C, G, N, T\); proteins are expected'):
         read_records(written(tmp_path, f'>MKV\n{20 * "acgtACGTN"}'), ('sequence',))
     assert len(read_records(written(tmp_path, f'>a\n{"ACGT" * 20}\n>b\n{"ACGT" * 20}M\n'), ('sequence',))) == 2
 
@@ -153,15 +153,15 @@ def test_a_header_may_name_the_class(tmp_path):
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        ('>a\nMK\nM1V\n', r"line 3: '1' is no amino acid; the codes are ACDEFGHIKLMNPQRSTVWYBJOUXZ"),
-        ('>a\nMK-V\n', r"line 2: '-' is a gap, as alignments have; give the sequences without gaps"),
-        ('>a\nMK\n>b\nß\n', r"line 4: 'ß' is no amino acid"),
-        ('\nMKV\n>a\nMK\n', r'line 2: a sequence has no header; begin the line before it with >'),
-        ('>a\nMK\n>b\n\n>c\nMV\n', r"line 3: the header '>b' is followed by no sequence"),
-        ('>a\nMK\n>b', r"line 3: the header '>b' is followed by no sequence"),
-        ('>a\n*\n', r"line 1: the header '>a' is followed by no sequence"),
-        ('>a\nMK*\nMV\n', r'line 3: the sequence goes on after a stop'),
-        ('>a\nM*K\n', r"line 2: '\*' is no amino acid"),
+        ('>a\nMK\nM1V\n', r"line 3: '1' is not an amino acid; the codes are ACDEFGHIKLMNPQRSTVWYBJOUXZ"),
+        ('>a\nMK-V\n', r"line 2: '-' is an alignment gap; give the sequences without gaps"),
+        ('>a\nMK\n>b\nß\n', r"line 4: 'ß' is not an amino acid"),
+        ('\nMKV\n>a\nMK\n', r'line 2: a sequence has no header; start the line before it with >'),
+        ('>a\nMK\n>b\n\n>c\nMV\n', r"line 3: the header '>b' has no sequence"),
+        ('>a\nMK\n>b', r"line 3: the header '>b' has no sequence"),
+        ('>a\n*\n', r"line 1: the header '>a' has no sequence"),
+        ('>a\nMK*\nMV\n', r'line 3: the sequence continues after a stop'),
+        ('>a\nM*K\n', r"line 2: '\*' is not an amino acid"),
     ],
 )
 @pytest.mark.parametrize('name', ['p.fasta', 'p.faa.gz'])
@@ -171,7 +171,7 @@ def test_what_is_no_protein_is_refused_with_its_file_and_line(tmp_path, text, me
     assert '\n' not in str(error.value)
 
 
-@pytest.mark.parametrize(('text', 'message'), [('', 'holds no records'), ('>a\nMK\n', 'has one record')])
+@pytest.mark.parametrize(('text', 'message'), [('', 'has no records'), ('>a\nMK\n', 'has one record')])
 def test_a_file_without_proteins_to_split_is_refused(tmp_path, text, message):
     with pytest.raises(UserError, match=rf'^{tmp_path}/p\.fasta: {message}'):
         open_corpus(None, str(written(tmp_path, text)), tmp_path / 'cache')

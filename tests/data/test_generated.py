@@ -244,5 +244,5 @@ def test_what_cannot_be_is_refused(make, message):
 
 
 def test_a_generator_of_one_pair_is_refused(tmp_path):
-    with pytest.raises(UserError, match='so few different pairs that none is for'):
+    with pytest.raises(UserError, match='too few distinct pairs: none is for'):
         data((Same, {})).prepare(tmp_path)

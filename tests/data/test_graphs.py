@@ -121,11 +121,11 @@ def test_features_are_standardized_over_the_training_split():
     found = np.concatenate([processor.nodes(graph) for graph in graphs])
     np.testing.assert_allclose(found, (values - values.mean(axis=0)) / values.std(axis=0), atol=1e-5)
     assert processor.edges(graphs[0]).shape == (0, 0)
-    with pytest.raises(UserError, match=r'there: its nodes have 3 features, where .* have 2'):
+    with pytest.raises(UserError, match=r'there: its nodes have 3 features, but .* have 2'):
         processor.nodes(Graph(np.zeros((1, 3)), np.zeros((0, 2), int), [], 'there'))
-    with pytest.raises(UserError, match=r'there: its nodes have types, where .* features'):
+    with pytest.raises(UserError, match=r'there: its nodes have types, but .* features'):
         processor.nodes(Graph(['C'], np.zeros((0, 2), int), [], 'there'))
-    with pytest.raises(UserError, match=r'there: its nodes have features, where .* types'):
+    with pytest.raises(UserError, match=r'there: its nodes have features, but .* types'):
         GraphProcessor(('C',)).nodes(Graph(np.zeros((1, 3)), np.zeros((0, 2), int), [], 'there'))
 
 
@@ -183,7 +183,7 @@ def test_splits_differ_and_are_drawn_alike_again(prepared, tmp_path):
     ('changes', 'message'),
     [
         (dict(fewest=10), 'multiples of 4'),
-        (dict(fewest=16), 'multiples of 4 in this order'),
+        (dict(fewest=16), 'multiples of 4, fewest <= most'),
         (dict(degree=2), r'data\.degree: 2 must be at least 3'),
         (dict(degree=4), r'data\.degree: 4 .* less than the 4 nodes'),
         (dict(context_length=47), r'data\.context_length: 12 nodes of 3 edges are 48 frames, not 47'),

@@ -107,7 +107,7 @@ def test_an_image_stands_upright_as_its_orientation_says(tmp_path, orientation, 
 def test_several_images_in_a_file_are_refused_and_the_preview_of_a_camera_is_not(tmp_path, ending):
     first, second = coloured(), coloured()
     first.save(tmp_path / f'a.{ending}', save_all=True, append_images=[second])
-    with pytest.raises(UserError, match=rf'a\.{ending}: has 2 images or pages; save the one that is meant by itself'):
+    with pytest.raises(UserError, match=rf'a\.{ending}: has 2 images or pages; save one of them'):
         ImageFiles([tmp_path / f'a.{ending}'])[0]
     first.save(tmp_path / 'camera.jpg', 'MPO', save_all=True, append_images=[second.resize((3, 2))])
     assert ImageFiles([tmp_path / 'camera.jpg'])[0].size == first.size
@@ -137,7 +137,7 @@ def test_a_colour_that_is_transparent_is_laid_on_white(tmp_path):
     pixels[0] = 200, 0, 0
     Image.fromarray(pixels).save(tmp_path / 'a.png', transparency=(10, 20, 30))
     (image,) = ImageFiles([tmp_path / 'a.png'])
-    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, where RGB is expected"):
+    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, but RGB is expected"):
         PLAIN(image, 'a.png')
     converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
     wanted = np.full((4, 6, 3), 255)
@@ -148,10 +148,10 @@ def test_a_colour_that_is_transparent_is_laid_on_white(tmp_path):
 @pytest.mark.parametrize(
     ('image', 'message'),
     [
-        (Image.fromarray(np.full((4, 6), 0.5, np.float32)), 'has pixels of floating point, whose range is not known'),
+        (Image.fromarray(np.full((4, 6), 0.5, np.float32)), 'has floating-point pixels, whose range is unknown'),
         (
             Image.fromarray(np.full((4, 6), 70_000, np.int32)),
-            'has pixels from 70000 to 70000; those of 16 bits are 0 to',
+            'has pixels from 70000 to 70000; 16-bit pixels are 0 to',
         ),
         (Image.fromarray(np.full((4, 6), -1, np.int32)), 'has pixels from -1 to -1'),
         (Image.new('La', (6, 4)), 'cannot be converted: conversion from La to'),
@@ -178,7 +178,7 @@ def test_files_that_hold_no_image_are_refused_by_name(tmp_path):
     ):
         with pytest.raises(UserError, match=rf'{name}: .*{message}'):
             images[index]
-    with pytest.raises(UserError, match=r'a\.png: has 5 rows and 6 columns of pixels, where 4 and 6 are expected'):
+    with pytest.raises(UserError, match=r'a\.png: has 5 rows and 6 columns of pixels, but 4 and 6 are expected'):
         PLAIN(coloured(5, 6), 'a.png')
 
 
@@ -238,7 +238,7 @@ def test_what_systems_leave_behind_is_no_class_and_no_example(folder, tmp_path_f
     for name, split in before.items():
         assert after[name].rows.images.paths == split.rows.images.paths
     assert 'skipped 8 hidden files or folders' in caplog.text
-    assert 'left out 3 files that are no images or not in the folder of a class' in caplog.text
+    assert 'skipped 3 files that are not images or not in the folder of a class' in caplog.text
     images, labels, names = images_by_class(folder)
     assert (len(images), len(labels), names) == (20, 20, ('cat', 'dog'))
 
@@ -292,13 +292,13 @@ def test_what_cannot_be_is_refused(changes, message, folder, tmp_path):
 @pytest.mark.parametrize('label', [-1, 2])
 def test_a_class_of_a_dataset_that_there_is_not_is_refused_by_its_place(label):
     picked = Picked([{'label': 0}, {'label': label}], range(2), 'train')
-    with pytest.raises(UserError, match=rf'^train\[1\]: has the class {label}, where there are 0 to 1'):
+    with pytest.raises(UserError, match=rf'^train\[1\]: has the class {label}, but classes are 0 to 1'):
         _labels(picked, 2)
 
 
 def test_pixels_of_a_dataset_that_are_no_bytes_are_refused_by_their_place():
     picked = Picked([{'image': np.zeros((4, 6, 3), np.uint16)}], range(1), 'train')
-    with pytest.raises(UserError, match=r'^train\[0\]: has pixels of uint16, where uint8 is expected'):
+    with pytest.raises(UserError, match=r'^train\[0\]: has pixels of uint16, but uint8 is expected'):
         ImageRecords(picked, 'image')[0]
 
 

@@ -81,7 +81,7 @@ def test_patterns_are_read_as_prosite_writes_them(written, expected):
 
 @pytest.mark.parametrize('written', ['C-', 'c', '[]', 'x(2,)', 'x(a)'])
 def test_what_is_no_pattern_is_refused(written):
-    with pytest.raises(ValueError, match='no element of a pattern of PROSITE'):
+    with pytest.raises(ValueError, match='not an element of a PROSITE pattern'):
         motifs.pattern(written)
 
 
@@ -148,7 +148,7 @@ def test_the_posterior_does_not_look_at_what_is_hidden_and_refuses_other_sequenc
     other = np.where(hidden, (residues + 7) % 20, residues)
     np.testing.assert_array_equal(baseline.posterior(residues, hidden), baseline.posterior(other, hidden))
     for wrong in (residues[::-1], residues[:20]):
-        with pytest.raises(UserError, match=r"config\.baseline: .*no whole sequence of the dataset 'motifs'"):
+        with pytest.raises(UserError, match=r"config\.baseline: .*not a whole sequence of the dataset 'motifs'"):
             baseline.posterior(wrong, np.zeros(len(wrong), bool))
 
 

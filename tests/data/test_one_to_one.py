@@ -52,5 +52,5 @@ def test_the_time_tells_nothing_of_the_permuted_words():
 
 
 def test_different_words_cannot_be_more_than_there_are():
-    with pytest.raises(UserError, match='13 different words cannot be drawn of 12 symbols'):
+    with pytest.raises(UserError, match='13 distinct words cannot be drawn of 12 symbols'):
         Permuted(symbols=12, shortest=1, longest=13)

@@ -177,7 +177,7 @@ def test_an_empty_text_of_a_dataset_is_left_out_and_counted(tmp_path, monkeypatc
     with caplog.at_level(logging.WARNING):
         splits = replace(made, path=None, name='wmt17_translate/de-en').prepare(tmp_path).splits
     assert len(splits['train'].rows) == 7
-    assert "1 of 8 pairs have an empty text and are left out; the first is wmt17_translate/de-en, train[2], 'de'" in (
+    assert "1 of 8 pairs have an empty text and are skipped; the first is wmt17_translate/de-en, train[2], 'de'" in (
         caplog.text
     )
 
@@ -189,7 +189,7 @@ def test_what_is_too_long_is_left_out_of_training_and_judged_all_the_same(folder
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith('train')]
     assert said == [
         'train: 1 of 4 pairs are longer than their rows (data.source_context_length of 4 tokens: 1; '
-        f'data.context_length of 5: 0); the first is {folder}/train.{{en,de}}, line 3; training leaves them out'
+        f'data.context_length of 5: 0); the first is {folder}/train.{{en,de}}, line 3; training skips them'
     ]
     caplog.clear()
     with caplog.at_level(logging.WARNING):
@@ -202,7 +202,7 @@ def test_what_is_too_long_is_left_out_of_training_and_judged_all_the_same(folder
 
 def test_nothing_short_enough_is_refused(folder, tmp_path):
     made = data(folder, source_context_length=2)
-    assert 'no pair is short enough to learn from; raise data.source_context_length' in refusal(tmp_path, made)
+    assert 'no pair is short enough to train on; raise data.source_context_length' in refusal(tmp_path, made)
 
 
 def test_unknown_tokens_are_counted_by_side_with_the_first_place(folder, tmp_path, caplog):
@@ -231,7 +231,7 @@ def test_bytes_leave_nothing_unknown(folder, tmp_path, caplog):
 
 def test_files_that_are_not_aligned_are_refused_naming_where(folder, tmp_path):
     lines(folder / 'train.de', DE[:3])
-    expected = f'{folder}/train.en has 4 lines and train.de 3: they are not aligned; line 4 has no counterpart'
+    expected = f'{folder}/train.en has 4 lines, but train.de has 3: they are not aligned; line 4 has no counterpart'
     assert refusal(tmp_path, data(folder)) == expected
 
 
@@ -252,9 +252,7 @@ def test_a_language_there_is_not_is_refused_naming_those_there_are(folder, tmp_p
 def test_a_missing_split_or_path_is_refused(folder, tmp_path):
     for file in folder.glob('val.*'):
         file.unlink()
-    assert 'validation.* or valid.* or val.* or dev.*, for validation; there are train' in refusal(
-        tmp_path, data(folder)
-    )
+    assert 'validation.* or valid.* or val.* or dev.*; there are train' in refusal(tmp_path, data(folder))
     assert 'nowhere' in refusal(tmp_path, data(tmp_path / 'nowhere'))
     with pytest.raises(UserError, match="give either 'name'"):
         replace(data(folder), path=None).prepare(tmp_path)

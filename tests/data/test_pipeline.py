@@ -186,7 +186,7 @@ def test_random_windows_start_anywhere_and_are_as_many_as_asked():
     assert (0, 1, 1, 2) in starts
     with pytest.raises(UserError, match='multiple of the batch of 4'):
         random_windows(_split(), 4, 18, seed=0)
-    with pytest.raises(UserError, match='windows: are of a stream of tokens'):
+    with pytest.raises(UserError, match='windows: need a stream of tokens'):
         random_windows(Split(rows=Examples(), targets=1), 4, 16, seed=0)
 
 

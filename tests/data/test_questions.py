@@ -219,7 +219,7 @@ def test_an_answer_longer_than_the_overlap_is_counted_and_left_out_of_training(f
     assert set(rows_of(splits['train'])) == {'c'}
     assert set(rows_of(splits['validation'])) == {'b', 'c'}
     assert [split.targets for split in splits.values()] == [1, 2]
-    assert 'train: the answers of 1 of 2 questions are whole in no window' in caplog.text
+    assert 'train: the answers of 1 of 2 questions are not whole in any window' in caplog.text
     kept = prepared(folder, tmp_path / 'cache', context_length=9, stride=2, longest_question=1).splits
     assert [len(split.lost) for split in kept.values()] == [0, 0]
 
@@ -260,7 +260,7 @@ def test_an_answer_that_is_not_in_its_place_is_refused_by_the_id_of_its_question
     with pytest.raises(UserError) as caught:
         open_questions(None, str(path), tmp_path, 0.5)
     message = str(caught.value)
-    assert message.startswith(f"question id-7: its answer 'w3' does not stand at character {start} of its context")
+    assert message.startswith(f"question id-7: its answer 'w3' is not at character {start} of its context")
     assert message.endswith(found)
     assert '\n' not in message
 
@@ -269,7 +269,7 @@ def test_an_answer_that_the_tokenizer_leaves_nothing_of_is_refused(tmp_path):
     vocabulary = tmp_path / 'vocab.txt'
     vocabulary.write_text('\n'.join([*BERT, 'a']))
     content = squad(*((title, [('a \u200b a', [qa(title, 'a', ('\u200b', 2))])]) for title in 'ab'))
-    with pytest.raises(UserError, match=r'question .: the tokenizer leaves nothing of its answer'):
+    with pytest.raises(UserError, match=r'question .: the tokenizer drops its answer'):
         prepared(
             written(tmp_path / 'x.json', content),
             tmp_path / 'cache',
@@ -344,7 +344,7 @@ def test_a_folder_without_one_file_for_each_split_is_refused(tmp_path, names, me
     [
         ('{"data": [', r'a\.json: is not JSON \('),
         ('[]', r"a\.json: has no 'data', which SQuAD's format has there"),
-        ('{"data": [{"title": "\\ud83d"}]}', r"a\.json: has '\\ud83d', which is half of a character"),
+        ('{"data": [{"title": "\\ud83d"}]}', r"a\.json: has the lone surrogate '\\ud83d'"),
         ('{"data": [{"title": 7, "paragraphs": []}]}', r"a\.json/data\[0\]: has no 'title'"),
         (
             '{"data": [{"paragraphs": [{"context": "ab", "qas": [{"id": "1", "question": "q", "answers": '
@@ -399,7 +399,7 @@ def test_a_split_without_a_question_is_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ('fields', 'message'),
     [
-        ({'stride': 11}, 'windows every 11 tokens would leave some out: .* of 4 tokens, .* of 17 has room for 10'),
+        ({'stride': 11}, 'windows every 11 tokens would skip some: .* of 4 tokens, .* of 17 has room for 10'),
         ({'context_length': 5}, 'a context of 5 has room for 0'),
         ({'validation': 1.5}, 'validation: 1.5 is not a fraction'),
         ({'tokenizer': Part(Word, (('vocabulary', 50),))}, r"no special token '\[CLS\]' or '<s>'"),
@@ -510,7 +510,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):
 
 def test_a_question_about_nothing_is_refused():
     data = Questions(tokenizer=BYTES, context_length=40, stride=10, longest_question=16, name='facts')
-    with pytest.raises(UserError, match='text 1: the context has no word, so there is nothing to answer with'):
+    with pytest.raises(UserError, match='text 1: the context has no words, so it contains no answer'):
         asking(data, 'where?', '', BYTES().train([]))
 
 

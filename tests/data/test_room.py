@@ -49,7 +49,7 @@ def test_a_model_that_has_a_place_for_every_token_is_taken(given, tokenizer):
         (pair(9, 9), ONE, r'^config\.model\.discriminator\.vocabulary, config\.model\.generator\.vocabulary: 9 is'),
         (pair(9, ONE.size), ONE, r'^config\.model\.generator\.vocabulary: 9 is smaller'),
         (model(vocabulary=ONE.size, source_vocabulary=3), ONE, r'^config\.model\.source_vocabulary: 3 is smaller'),
-        (model(vocabulary=ONE.size), TWO, 'data.source_tokenizer: the model has one embedding for both sides'),
+        (model(vocabulary=ONE.size), TWO, 'data.source_tokenizer: the model has one embedding for source and target'),
         (model(vocabulary=ONE.size, source_vocabulary=2), TWO, 'model.source_vocabulary: 2 is smaller than'),
     ],
 )
@@ -72,7 +72,11 @@ def data(**tokenizers):
             data(tokenizer=Part(Byte), source_tokenizer=Part(BPE).replace(vocabulary=301)),
             r'source_vocabulary: 300 is smaller .* 301 tokens',
         ),
-        (model(vocabulary=300), data(tokenizer=Part(Byte), source_tokenizer=Part(Byte)), 'both sides'),
+        (
+            model(vocabulary=300),
+            data(tokenizer=Part(Byte), source_tokenizer=Part(Byte)),
+            'one embedding for source and',
+        ),
     ],
 )
 def test_a_model_with_fewer_embeddings_than_the_tokenizer_may_learn_is_refused_without_data(given, dataset, message):

@@ -47,5 +47,5 @@ def test_pairs_have_as_many_phrases_as_was_asked_for():
 
 
 def test_fewer_than_the_fewest_are_refused():
-    with pytest.raises(UserError, match='most is 1, and fewest is 2'):
+    with pytest.raises(UserError, match='most is 1, below fewest, 2'):
         Scan(fewest=2, most=1)

@@ -93,8 +93,8 @@ def test_new_pairs_are_numbered_in_their_order(folder):
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
-        ({'overlap': 2}, 'pairs of texts are cut off and have no chunks'),
-        ({'context_length': 2}, 'it has no room for text'),
+        ({'overlap': 2}, 'pairs of texts are truncated and have no chunks'),
+        ({'context_length': 2}, 'there is no room for text'),
     ],
 )
 def test_what_cannot_be_is_refused(folder, changes, words):

@@ -68,7 +68,7 @@ def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
     fewer = Sorting(context_length=8, length=6, highest=10)
     assert fewer.prepare(tmp_path, open_tokenizer(tmp_path / 'tokenizer.json')).processor.size == 25
     more = Sorting(context_length=8, length=6, highest=30)
-    with pytest.raises(UserError, match='no token of its own for each number below 30'):
+    with pytest.raises(UserError, match='no separate token for each number below 30'):
         more.prepare(tmp_path, open_tokenizer(tmp_path / 'tokenizer.json'))
 
 

@@ -198,11 +198,11 @@ def test_a_header_of_any_kind_gives_the_samples(tmp_path, name):
         (b'ID3\4' + wav(SAMPLES), "it begins with b'ID3"),
         (wav(SAMPLES)[:20], 'its header is cut short'),
         (wav(SAMPLES)[:36], 'it has no chunk of samples'),
-        (wav(SAMPLES)[:50], 'it announces 10 bytes of samples and has 6'),
-        (wav(SAMPLES, size=9), '9 bytes of samples are no whole number of 2 bytes'),
+        (wav(SAMPLES)[:50], 'it announces 10 bytes of samples but has 6'),
+        (wav(SAMPLES, size=9), '9 bytes of samples are not a multiple of 2 bytes'),
         (wav(SAMPLES, fmt=b''), 'its header is cut short'),
         (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 0, RATE, 2 * RATE, 2, 16)), 'it has 0 channels'),
-        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, 0, 0, 2, 16)), '0 samples a second'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, 0, 0, 2, 16)), '0 samples per second'),
         (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, RATE, 0, 0, 16)), '0 bytes for each'),
         (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 2, RATE, 0, 3, 16)), 'it has 2 channels'),
         (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, RATE, 0, 2, 24)), 'a sample has 24 bits in 2 bytes'),
@@ -214,7 +214,7 @@ def test_a_header_of_any_kind_gives_the_samples(tmp_path, name):
         *[
             (
                 wav(struct.pack('<2f', 0.5, value), fmt=struct.pack('<HHIIHH', 3, 1, RATE, 4 * RATE, 4, 32)),
-                'its samples reach (nan|inf|32767), where those of floating point are from -1 to 1',
+                'its samples reach (nan|inf|32767), but floating-point samples are from -1 to 1',
             )
             for value in (float('nan'), float('inf'), 32767.0)
         ],
@@ -284,7 +284,7 @@ def test_a_folder_by_class_is_read(folder, tmp_path):
 
 def test_an_empty_folder_and_too_many_classes_are_refused(folder, tmp_path):
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(UserError, match='empty: holds no folder with WAV files'):
+    with pytest.raises(UserError, match='empty: has no folder with WAV files'):
         of_folder(tmp_path / 'empty').prepare(tmp_path / 'cache')
     with pytest.raises(UserError, match='no such folder'):
         of_folder(tmp_path / 'none').prepare(tmp_path / 'cache')

@@ -140,7 +140,7 @@ def test_batches_are_as_announced_and_padding_counts_for_nothing(tmp_path):
         ((('a', 'b'), ('O', 'PLACE')), r"dev\.conll, line 3: tag 2 is 'PLACE', which is neither O nor B- or I-"),
         (
             (('a', 'b'), ('O', 'B-X')),
-            r"dev\.conll, line 3: tag 2: 'B-X' is no class of the training split, .* B-PLACE, I-",
+            r"dev\.conll, line 3: tag 2: 'B-X' is not a class of the training split, .* B-PLACE, I-",
         ),
     ],
 )
@@ -177,8 +177,8 @@ def test_what_does_not_fit_is_told_in_one_line(tmp_path, changes, message):
     ('record', 'message'),
     [
         ('{"tokens": ["a", "b"], "tags": ["O"]}', r'dev\.jsonl, line 1: there are 2 words but 1 tags'),
-        ('{"tokens": "a b", "tags": ["O"]}', r"dev\.jsonl, line 1: 'tokens' is no list of strings, but 'a b'"),
-        ('{"tokens": ["a"], "tags": [null]}', r"dev\.jsonl, line 1: 'tags' is no list of strings, but \[None\]"),
+        ('{"tokens": "a b", "tags": ["O"]}', r"dev\.jsonl, line 1: 'tokens' is not a list of strings, but 'a b'"),
+        ('{"tokens": ["a"], "tags": [null]}', r"dev\.jsonl, line 1: 'tags' is not a list of strings, but \[None\]"),
     ],
 )
 def test_words_and_tags_that_do_not_agree_are_named(tmp_path, record, message):

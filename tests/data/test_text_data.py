@@ -166,7 +166,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
 @pytest.mark.parametrize('pack', ['Packed', 'Windows'])
 def test_corpus_too_short_for_a_row(tmp_path, use, pack):
     use(_corpus(train=['Twelve bytes']))
-    with pytest.raises(UserError, match='train split has 14 tokens and needs at least 15'):
+    with pytest.raises(UserError, match=r'train split has 14 tokens, .* needs at least 15'):
         _data(pack=pack, context_length=14).prepare(tmp_path)
     assert len(_data(pack=pack, context_length=13).prepare(tmp_path).splits['train'].rows) == 1
 

@@ -96,7 +96,7 @@ def test_files_named_after_the_splits_are_the_splits(tmp_path, caplog, name):
     _write(tmp_path, train_txt='to learn', tests_txt='left', notes__train_txt='out', **{name: text})
     splits = {'train': ['to learn'], 'validation': ['to check']}
     assert _texts(plan_documents(tmp_path, 0.1)) == splits
-    assert '2 other files are left out' in caplog.text
+    assert '2 other files are skipped' in caplog.text
     before = fingerprint(plan_documents(tmp_path, 0.1))
     _write(tmp_path, test_txt='')
     assert fingerprint(plan_documents(tmp_path, 0.1)) == before
@@ -185,8 +185,8 @@ REFUSED = {
     'latin.txt': ('naïve'.encode('latin-1'), r'latin.txt, line 1: byte 3 \(0xef\) is not UTF-8'),
     'wide.txt': ('wide'.encode('utf-16-le'), 'wide.txt, line 1: byte 2 is zero: it looks binary, where UTF-8'),
     'late.txt': (b'x\n' * 4500 + b'\0x', 'late.txt, line 4501: byte 1 is zero: it looks binary, where UTF-8'),
-    'empty.txt': (b'', 'empty.txt: holds no text'),
-    'blank.txt': (b' \n\n', 'blank.txt: holds no text'),
+    'empty.txt': (b'', 'empty.txt: has no text'),
+    'blank.txt': (b' \n\n', 'blank.txt: has no text'),
     'ends.txt': (b'words' + b'\n' * 5, 'ends.txt: leaves no text for validation'),
     'broken.gz': (b'not gzip', 'broken.gz: is not a whole gzip file'),
     'short.gz': (gzip.compress(b'text' * 99)[:-9], 'short.gz: is not a whole gzip file'),
@@ -221,7 +221,7 @@ def test_undecodable_file_of_a_folder_is_named(tmp_path):
 def test_folder_without_text(tmp_path, skipped):
     _write(tmp_path / 'folder', **({skipped: b'\0' if 'png' in skipped else b''} if skipped else {}))
     (tmp_path / 'folder').mkdir(exist_ok=True)
-    with pytest.raises(UserError, match='folder: holds no text'):
+    with pytest.raises(UserError, match='folder: has no text'):
         plan_documents(tmp_path / 'folder', 0.5)
 
 

@@ -327,7 +327,7 @@ def test_more_than_8_tokens_a_byte_are_refused():
     backend = pair()
     backend.normalizer = normalizers.Replace('a', 100_000 * 'b')
     with pytest.raises(
-        UserError, match=r'^the tokenizer: makes 100000 tokens of 1 bytes; at most 8 a byte are possible'
+        UserError, match=r'^the tokenizer: makes 100000 tokens of 1 bytes; at most 8 a byte are allowed'
     ):
         Tokenizer(backend).encode('a')
     backend.normalizer = normalizers.Replace('a', 8 * 'b')

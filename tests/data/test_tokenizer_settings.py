@@ -169,10 +169,10 @@ REFUSED = [
     (unigram, {'do_lower_case': 'no'}, None),
     (lower, {'do_lower_case': 'no'}, "do_lower_case must be true or false, not 'no'"),
     (unigram, {'added_tokens_decoder': {'3': {'content': '</s>'}}}, "'</s>' has the id 3, and 1 in the tokenizer"),
-    (unigram, {'added_tokens_decoder': ['x']}, 'are not as transformers writes them'),
-    (unigram, {'eos_token': 5}, 'are not as transformers writes them'),
-    (unigram, {'mask_token': {'lstrip': True}}, 'are not as transformers writes them'),
-    (unigram, {'additional_special_tokens': [[]]}, 'are not as transformers writes them'),
+    (unigram, {'added_tokens_decoder': ['x']}, 'are not in the form of transformers'),
+    (unigram, {'eos_token': 5}, 'are not in the form of transformers'),
+    (unigram, {'mask_token': {'lstrip': True}}, 'are not in the form of transformers'),
+    (unigram, {'additional_special_tokens': [[]]}, 'are not in the form of transformers'),
     (unigram, {'sp_model_kwargs': {'enable_sampling': True}}, 'sp_model_kwargs.enable_sampling is not supported'),
 ]
 
@@ -311,7 +311,7 @@ def test_a_key_that_is_not_known_is_named_in_a_warning(tmp_path, caplog):
     assert not caplog.records
     open_tokenizer(folder(tmp_path, unigram(), tokenizer_config=known | {'dropout': 0.1, 'romanise': True}))
     assert [record.message for record in caplog.records] == [
-        f'{tmp_path / "tokenizer_config.json"}: dropout, romanise: not known, and without effect'
+        f'{tmp_path / "tokenizer_config.json"}: dropout, romanise: unknown, and ignored'
     ]
 
 

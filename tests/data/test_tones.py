@@ -85,7 +85,7 @@ def test_no_processor_and_a_damaged_one(tmp_path):
 
 
 def test_the_processor_of_other_bands_is_refused():
-    with pytest.raises(UserError, match=r'data: the processor is of frames of 3 numbers, and the data of 64'):
+    with pytest.raises(UserError, match=r'data: the processor is for frames of 3 numbers, but the data have 64'):
         TONES.require_model(Part(dict), Standardizer((0.0,) * 3, (1.0,) * 3))
 
 

@@ -152,7 +152,7 @@ def test_the_processor_is_kept_with_its_images_and_refuses_others(prepared, tmp_
     darker = TokenizerAndImages(opened, images(24, mean=(0.0,))())
     assert darker.digest != opened.digest
     larger = VisualQuestions(**TEXT, images=images(30), cell=10)
-    with pytest.raises(UserError, match=r'are \[30, 30, 3\], but the processor makes images of \[24, 24, 3\]'):
+    with pytest.raises(UserError, match=r'are \[30, 30, 3\], but the processor has \[24, 24, 3\]'):
         larger.frame(opened)
 
 
@@ -218,10 +218,10 @@ def test_a_folder_has_a_file_for_each_split_and_an_empty_answer_is_none(folder, 
 @pytest.mark.parametrize(
     ('wrong', 'message'),
     [
-        (record(2, answer='blue'), "line 3: the answer 'blue' does not stand in the context"),
+        (record(2, answer='blue'), "line 3: the answer 'blue' is not in the context"),
         (record(7), r'line 3: there is no image .*7\.png'),
-        (record(2, image=5), "line 3: 'image' is no text, but 5"),
-        (record(2, question=None), "line 3: 'question' is no text"),
+        (record(2, image=5), "line 3: 'image' is not text, but 5"),
+        (record(2, question=None), "line 3: 'question' is not text"),
         ({'image': '2.png', 'question': '?', 'context': 'a'}, "line 3: has no column 'answer'"),
     ],
 )

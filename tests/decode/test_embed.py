@@ -173,7 +173,7 @@ def test_a_token_may_be_named_by_its_spelling_or_by_its_text(encoder):
     pieces = BPE(280, end=None, specials=BERT).train(['a dog, the dog, dog'])
     embedder = Embedder(*make(encoder_spec(vocabulary=280)), pieces)
     assert embedder.nearest('Ġdog') == embedder.nearest(' dog')
-    with pytest.raises(UserError, match="'cat' is not one token but 3, c, a, t: name a single one"):
+    with pytest.raises(UserError, match="'cat' is not one token but 3, c, a, t: give a single token"):
         embedder.nearest('cat')
 
 
@@ -191,7 +191,7 @@ def test_cosines_are_of_each_vector_with_each():
 
 @pytest.mark.long
 def test_what_cannot_be_read_is_refused(encoder, embedder, words):
-    with pytest.raises(UserError, match=r'no layer 3: the model has 2, which are 1 to 2; 0 is the embedded tokens'):
+    with pytest.raises(UserError, match=r'no layer 3: the model has 2 (1 to 2); 0 is the token embedding'):
         Embedder(*encoder, words, 3).embed(TEXT)
     with pytest.raises(UserError, match='no layer -4'):
         Embedder(*encoder, words, -4).embed(TEXT)

@@ -141,7 +141,7 @@ def test_what_cannot_be_filled_in_is_refused(filler, encoder, words):
 def test_a_model_without_the_head_is_refused(encoder, rotary, words):
     headless = build(encoder_spec(heads={}))()
     for model in (headless, rotary[0]):
-        with pytest.raises(UserError, match="no head 'masked': only what was trained on masked tokens"):
+        with pytest.raises(UserError, match="no head 'masked': only a model trained on masked tokens"):
             Filler(model, encoder[1], words)
 
 

@@ -121,7 +121,7 @@ def test_lengths_are_defaults():
 
 def test_settings_that_are_not_obeyed_are_named(caplog):
     of_folder(num_beams=6, repetition_penalty=1.0, no_repeat_ngram_size=3).warn()
-    assert 'sets num_beams=6, no_repeat_ngram_size=3, which is not obeyed' in caplog.text
+    assert 'sets num_beams=6, no_repeat_ngram_size=3, which is not supported' in caplog.text
 
 
 def test_a_prompt_is_framed_and_an_empty_one_begins(rotary):

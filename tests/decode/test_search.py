@@ -97,14 +97,14 @@ def test_a_damaged_index_is_made_anew_and_said(corpus, tmp_path, caplog):
     file.write_bytes(content)
     with caplog.at_level(logging.WARNING):
         index = open_index(tmp_path / 'index', corpus, encoder.encode, 'one')
-    assert 'vectors.npy is not as it was written; it is made anew' in caplog.text
+    assert 'vectors.npy has changed since it was written; it is rebuilt' in caplog.text
     np.testing.assert_array_equal(index.vectors, whole)
 
 
 def test_a_folder_of_something_else_is_refused_and_left_alone(corpus, tmp_path):
     (tmp_path / 'mine').mkdir()
     (tmp_path / 'mine' / 'letter.txt').write_text('Dear')
-    with pytest.raises(UserError, match='holds something else than an index'):
+    with pytest.raises(UserError, match='is not an index'):
         open_index(tmp_path / 'mine', corpus, Counting().encode, 'one')
     assert (tmp_path / 'mine' / 'letter.txt').read_text() == 'Dear'
 
@@ -112,14 +112,14 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(corpus, tmp_path):
 def test_a_users_file_in_an_index_stays_when_the_index_is_of_another_model(corpus, tmp_path):
     open_index(tmp_path / 'index', corpus, Counting().encode, 'one')
     (tmp_path / 'index' / 'letter.txt').write_text('Dear')
-    with pytest.raises(UserError, match=r'holds something else than an index \(letter\.txt\)'):
+    with pytest.raises(UserError, match=r'is not an index \(it holds letter\.txt\)'):
         open_index(tmp_path / 'index', corpus, Counting().encode, 'two')
     assert (tmp_path / 'index' / 'letter.txt').read_text() == 'Dear'
 
 
 def test_an_empty_corpus_is_refused(tmp_path):
     (tmp_path / 'empty.txt').write_text(' \n\n')
-    with pytest.raises(UserError, match=r'empty\.txt: holds no text to search'):
+    with pytest.raises(UserError, match=r'empty\.txt: has no text to search'):
         SearchCorpus.read(tmp_path / 'empty.txt')
 
 
@@ -178,5 +178,7 @@ def test_a_decoder_gives_vectors_too(rotary):
 
 def test_a_model_without_layers_is_refused():
     model = WordVectors(vocabulary=7, context_length=4, width=2)
-    with pytest.raises(UserError, match='WordVectors gives no vector of a text; search needs an encoder or a decoder'):
+    with pytest.raises(
+        UserError, match='WordVectors computes no vector of a text; search needs an encoder or a decoder'
+    ):
         SentenceEncoder(model, {}, Byte().train([]))

@@ -79,7 +79,7 @@ def test_what_is_unknown_is_said(caplog):
 def test_a_text_that_is_too_long_is_refused_by_its_number():
     translations = translator(1).translate(['a', 'a b c d e f g'])
     next(translations)
-    with pytest.raises(UserError, match='text 2: it has 7 tokens, and the model reads 6 at most'):
+    with pytest.raises(UserError, match='text 2: it has 7 tokens, and the model reads at most 6'):
         next(translations)
 
 

@@ -248,7 +248,7 @@ def test_a_size_by_its_second_name(tmp_path):
             {'position_embedding_type': 'relative_key'},
             "position_embedding_type is 'relative_key', which cannot",
         ),
-        ('bert', {'hidden_act': 'gelu_10'}, "there is no activation 'gelu_10'"),
+        ('bert', {'hidden_act': 'gelu_10'}, "unknown activation 'gelu_10'"),
         (
             'bert',
             {'architectures': ['BertForMaskedLM'], 'tie_word_embeddings': False},
@@ -301,17 +301,17 @@ def test_left_over_tensors_are_no_heads(bert):
 
 def test_a_wrong_shape(bert):
     bert.config['max_position_embeddings'] = 8
-    spoilt(bert, "position_embeddings.weight' has shape (7, 12), but by config.json it should be (8, 12)")
+    spoilt(bert, "position_embeddings.weight' has shape (7, 12), but config.json implies (8, 12)")
 
 
 def test_the_shape_of_what_has_rows_before_ours(bert):
     bert.config |= {'model_type': 'roberta', 'architectures': ['RobertaModel'], 'max_position_embeddings': 8}
-    spoilt(bert, "position_embeddings.weight' has shape (7, 12), but by config.json it should be (8, 12)")
+    spoilt(bert, "position_embeddings.weight' has shape (7, 12), but config.json implies (8, 12)")
 
 
 def test_an_older_name_beside_the_name_of_today(bert):
     bert.tensors['embeddings.LayerNorm.gamma'] = np.ones(12, np.float32)
-    spoilt(bert, 'are for one place')
+    spoilt(bert, 'have the same place')
 
 
 def test_a_tied_bias_that_differs(bert):

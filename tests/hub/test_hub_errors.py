@@ -119,7 +119,7 @@ def test_an_index_that_leads_out_of_the_folder(gpt2, name):
     shards = json.loads(file.read_text())['weight_map']
     shards = {tensor: name if shard == 'model-1.safetensors' else shard for tensor, shard in shards.items()}
     file.write_text(json.dumps({'weight_map': shards}))
-    refused(gpt2.path, f'model.safetensors.index.json: {name!r} is no name of a file in the folder')
+    refused(gpt2.path, f'model.safetensors.index.json: {name!r} is not the name of a file in the folder')
 
 
 def test_links_as_in_the_cache_of_hugging_face_are_followed(gpt2, tmp_path):
@@ -200,13 +200,13 @@ def test_biases_that_the_config_denies(llama):
 
 def test_a_wrong_shape(gpt2):
     gpt2.tensors['h.1.attn.c_attn.weight'] = np.ones((12, 35), np.float32)
-    refused(gpt2.write(), "'h.1.attn.c_attn.weight' has shape (12, 35), but by config.json it should be (12, 36)")
+    refused(gpt2.write(), "'h.1.attn.c_attn.weight' has shape (12, 35), but config.json implies (12, 36)")
 
 
 def test_a_transposed_kernel(llama):
     name = 'layers.0.mlp.down_proj.weight'
     llama.tensors[name] = np.ascontiguousarray(llama.tensors[name].T)
-    refused(llama.write(), f"'{name}' has shape (10, 12), but by config.json it should be (12, 10)")
+    refused(llama.write(), f"'{name}' has shape (10, 12), but config.json implies (12, 10)")
 
 
 def test_a_tensor_of_integers(gpt2):
@@ -216,7 +216,7 @@ def test_a_tensor_of_integers(gpt2):
 
 def test_two_tensors_for_one_place(gpt2):
     gpt2.tensors['transformer.wte.weight'] = gpt2.tensors['wte.weight'].copy()
-    refused(gpt2.write(), "tensors 'transformer.wte.weight' and 'wte.weight' are for one place")
+    refused(gpt2.write(), "tensors 'transformer.wte.weight' and 'wte.weight' have the same place")
 
 
 def test_a_tied_copy_that_differs(gpt2):
@@ -241,7 +241,7 @@ def test_a_tied_copy_that_differs(gpt2):
         ('attn_pdrop', -0.1, 'attn_pdrop must be a number, at least 0 and finite, not -0.1'),
         ('tie_word_embeddings', 'no', "tie_word_embeddings must be true or false, not 'no'"),
         ('n_head', 5, 'width 12 is not divisible by 5 heads'),
-        ('activation_function', 'snake', "there is no activation 'snake'; there are gelu, "),
+        ('activation_function', 'snake', "unknown activation 'snake'; known: gelu, "),
         ('scale_attn_by_inverse_layer_idx', True, 'scale_attn_by_inverse_layer_idx is True, which cannot be'),
         ('add_cross_attention', True, 'add_cross_attention is True, which cannot be represented; only False'),
         ('is_causal', False, 'is_causal is False, which cannot be represented; only True can'),
@@ -261,7 +261,7 @@ def test_gpt2_settings(gpt2, key, value, words):
         ('head_dim', 5, 'turns an even number of features'),
         ('rope_theta', 0, 'rope_theta must be at least 1, not 0'),
         ('partial_rotary_factor', 0.5, 'partial_rotary_factor is 0.5, which cannot be represented'),
-        ('rope_scaling', {'rope_type': 'yarn'}, "there is no rope_type 'yarn'; there are default, linear, llama3"),
+        ('rope_scaling', {'rope_type': 'yarn'}, "unknown rope_type 'yarn'; known: default, linear, llama3"),
         ('rope_scaling', {'type': 3}, 'type must be text, not 3'),
         ('rope_parameters', [1], 'rope_parameters must be an object, not [1]'),
         ('rope_scaling', {'type': 'linear'}, 'factor is missing'),

@@ -67,11 +67,11 @@ def test_the_older_settings_of_a_tower_of_clip_count(tmp_path):
     ('config', 'words'),
     [
         (VIT | {'pooler_output_size': 48}, 'pooler_output_size is 48, which cannot be represented; only 24 can'),
-        (VIT | {'pooler_act': 'sine'}, "pooler_act: there is no activation 'sine'"),
+        (VIT | {'pooler_act': 'sine'}, "pooler_act: unknown activation 'sine'"),
         (VIT | {'image_size': [12, 8]}, r'image_size must be a whole number, from 1 to 100,000,000, not \[12, 8\]'),
         (SIGLIP | {'vision_config': {'vision_use_head': False}}, 'vision_config.vision_use_head is False'),
         (SIGLIP | {'text_config': {'pad_token_id': -1}}, 'text_config.pad_token_id must be .* from 0 to .*, not -1'),
-        (SIGLIP | {'text_config': {'hidden_act': 'sine'}}, "text_config.hidden_act: there is no activation 'sine'"),
+        (SIGLIP | {'text_config': {'hidden_act': 'sine'}}, "text_config.hidden_act: unknown activation 'sine'"),
         (CLIP | {'text_config': {'is_causal': False}}, 'text_config.is_causal is False'),
         (CLIP | {'text_config': {'per_layer_config': {'0': {}}}}, 'text_config.per_layer_config is'),
         ({'model_type': 'clip', 'text_config': {}}, 'vision_config is missing'),

@@ -58,7 +58,7 @@ def test_people_see_the_cosines_of_texts_longer_than_the_context_of_a_decoder(ru
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        ((f'--text={ONE}', '--layer=9'), 'there is no layer 9: the model has 2, which are 1 to 2'),
+        ((f'--text={ONE}', '--layer=9'), 'there is no layer 9: the model has 2 (1 to 2)'),
         ((f'--text={ONE}', '--word=dog'), "there is no word 'dog' in the text 'the model"),
         (('--word=token',), 'give --text'),
     ],

@@ -70,4 +70,4 @@ def test_a_folder_that_is_no_run_is_refused(runner, tmp_path):
 @pytest.mark.long
 def test_random_windows_of_data_without_a_stream_are_refused_in_one_line(runner, encoder):
     done = runner.run('evaluate', f'--workdir={encoder}', '--windows=8')
-    assert_refused(done, 'windows: are of a stream of tokens, and these data are examples')
+    assert_refused(done, 'windows: need a stream of tokens, but these data are separate examples')

@@ -73,14 +73,14 @@ def test_a_run_that_lost_its_checkpoints_keeps_its_log_and_starts_again_when_it_
     lose(run)
     before = (run / 'metrics.jsonl').read_bytes()
     for _ in range(2):  # the first time has set the damaged steps aside
-        words = 'no checkpoint can be used, though the run had come to step 20: .* with --restart'
+        words = 'no checkpoint can be used, though the run had reached step 20: .* with --restart'
         assert re.search(words, refusal(runner.train(run)))
         assert (run / 'metrics.jsonl').read_bytes() == before
     done = runner.train(run, '--restart')
     assert done.returncode == 0, done.stderr
     assert losses(run) == losses(finished)
     assert (run / 'before_restart/1/metrics.jsonl').read_bytes() == before
-    assert f'what the run had written is in {run}/before_restart/1' in done.stdout
+    assert f"the run's earlier files are in {run}/before_restart/1" in done.stdout
 
 
 @pytest.mark.long
@@ -130,7 +130,7 @@ def test_lines_of_the_log_that_are_gone_are_said(runner, run):
     (run / 'metrics.jsonl').write_text('')
     done = runner.train(run)
     assert done.returncode == 0, done.stderr
-    assert f'{run}/metrics.jsonl: lines up to step 18 are gone: 0 are left of 20; training goes on' in done.stderr
+    assert f'{run}/metrics.jsonl: lines up to step 18 are missing: 0 of 20 are left; training continues' in done.stderr
     assert [line['step'] for line in read(run / 'metrics.jsonl') if line['split'] == 'train'] == [19, 20]
 
 
@@ -203,7 +203,7 @@ def test_a_sink_that_blocks_does_not_keep_a_run_from_stopping(runner, tmp_path):
         process.kill()
     assert process.returncode == 0, err
     assert 'stopped by a signal' in out
-    assert 'Stuck gets no more of the log, and the run does without it: it has not finished within 90 seconds' in err
+    assert 'Stuck receives no more of the log, and the run continues without it: it has not finished within 90' in err
 
 
 @pytest.mark.slow

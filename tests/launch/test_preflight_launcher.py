@@ -95,7 +95,7 @@ def test_ways_that_take_less_memory_stand_beside_it(runner):
     ('arguments', 'words'),
     [
         ((), 'give --config=FILE'),
-        ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.mesh.fsdp=16'), 'asks for 16 devices'),
+        ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.mesh.fsdp=16'), 'needs 16 devices'),
         ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.backend=pmap'), "use 'jit'"),
         (
             (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4', '--measure'),

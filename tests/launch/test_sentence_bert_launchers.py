@@ -143,9 +143,9 @@ def test_labelled_pairs_are_measured(runner, ranking, tmp_path):
     ('arguments', 'words'),
     [
         ((), 'give --corpus=FILE'),
-        (('--corpus={empty}',), 'holds no text to search'),
+        (('--corpus={empty}',), 'has no text to search'),
         (('--corpus={text}', '--query=a', '--pairs=x'), 'give one of'),
-        (('--corpus={text}', '--index={folder}', '--query=a'), 'holds something else than an index'),
+        (('--corpus={text}', '--index={folder}', '--query=a'), 'is not an index'),
         (('--corpus={text}', '--query=a', '--config.steps=3'), 'reads with the config it was trained with'),
     ],
 )

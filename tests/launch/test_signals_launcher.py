@@ -42,7 +42,7 @@ def test_before_training_a_signal_is_one_line_and_the_end(runner, tmp_path, numb
     finally:
         process.kill()
     assert process.returncode == 128 + number
-    assert err.splitlines()[-1] == f'{number.name}: stopped before training; nothing was to be saved'
+    assert err.splitlines()[-1] == f'{number.name}: stopped before training; there was nothing to save'
     assert not (tmp_path / 'run').exists()
 
 
@@ -60,7 +60,7 @@ def test_a_run_that_is_stopped_in_its_final_evaluation_is_saved_and_evaluated_by
     finally:
         process.kill()
     assert process.returncode == 0, err
-    assert err.startswith('SIGTERM: stops after this step or batch; what is trained is saved')
+    assert err.startswith('SIGTERM: stopping after this step or batch; the training state will be saved')
     assert 'stopped by a signal in the final evaluation; saved' in out
     assert not [line for line in read(tmp_path / 'run/metrics.jsonl') if line['split'] == 'validation']
     done = runner.train(tmp_path / 'run', *whole)

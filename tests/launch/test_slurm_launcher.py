@@ -72,7 +72,7 @@ def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, t
     first.send_signal(signal.SIGINT)
     out, err = first.communicate(timeout=60)
     assert first.returncode == 1, err
-    assert 'The jobs go on' in out
+    assert 'The jobs continue' in out
     numbers = (workdir / '.slurm/jobs.json').read_text()
     second = on_slurm.run('sweep', *command, '--json')
     assert second.returncode == 0, second.stderr
@@ -131,7 +131,7 @@ def test_a_suite_is_carried_out_as_jobs_with_its_search_and_makes_its_page(on_sl
 def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slurm, tmp_path):
     workdir = tmp_path / 'run'
     refused = on_slurm.run('slurm', *on_slurm.small(workdir), MINUTES, '--slurm=partition=none')
-    assert_refused(refused, 'error: Slurm takes no such job: sbatch: error: ')
+    assert_refused(refused, 'error: Slurm rejects the job: sbatch: error: ')
     process = on_slurm.start('slurm', *on_slurm.small(workdir), *LONG, MINUTES)
     wait_for_step(process, workdir / 'metrics.jsonl', 20)
     scancel(on_slurm, number_of(workdir, 'run'))
@@ -147,7 +147,7 @@ def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slur
         ((), '--slurm=time=MINUTES'),
         ((MINUTES, '--slurm=nodes'), 'write KEY=VALUE'),
         ((MINUTES, '--config.model.widht=3'), "did you mean 'width'"),
-        ((MINUTES,), 'there is no Slurm here'),
+        ((MINUTES,), 'Slurm is not installed here'),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(runner, tmp_path, arguments, words):

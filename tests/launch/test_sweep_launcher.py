@@ -181,7 +181,7 @@ def test_an_interrupted_sweep_continues_with_no_step_repeated_and_none_lost(runn
     done = sweeper.run()
     assert done.returncode == 0, done.stdout + done.stderr
     # What a kill leaves at work may have ended by the time the next launch looks; that it waits, test_folder shows.
-    assert number == signal.SIGKILL or 'waiting for them' not in done.stdout
+    assert number == signal.SIGKILL or 'waiting for runs of an earlier launch' not in done.stdout
     runs = read_sweep(sweeper.workdir).runs
     assert [run.status for run in runs] == 4 * ['finished']
     for run in runs:

@@ -68,7 +68,7 @@ def test_a_dry_run_is_the_script_of_the_launch_and_calls_nobody(launcher):
     ending = {'name': 'saccade-gpt2', 'status': 0, 'restarts': 0, 'why': None, 'stands': True}
     assert json.loads(done.stdout) == ending
     assert 'saccade-gpt2 is READY: 4 hosts' in done.stderr
-    assert 'saccade-gpt2 stands (READY), and costs from when it is ready' in done.stderr
+    assert 'saccade-gpt2 exists (READY) and costs money once ready' in done.stderr
 
 
 @pytest.mark.long
@@ -80,9 +80,11 @@ def test_a_dry_run_for_programs_and_what_a_launch_needs_besides(launcher):
     assert verbs[:4] == ['queue_describe', 'queue_create', 'queue_describe', 'describe']
     create = plan['commands'][2]['command']
     assert {'--spot', '--project=p', '--accelerator-type=v5litepod-16', '--runtime-version=RUNTIME_VERSION'} < {*create}
-    assert 'queued-resources delete' in ' '.join(plan['besides']['the TPU stands at the end, and costs; to delete it'])
+    assert 'queued-resources delete' in ' '.join(
+        plan['besides']['the TPU still exists at the end, and costs money; to delete it']
+    )
     assert launcher.gcloud.calls() == []
-    assert '# a launch needs --bucket, for which BUCKET stands here' in launcher.run(*ASKED, '--dry_run').stdout
+    assert '# a launch needs --bucket; BUCKET is a placeholder for it' in launcher.run(*ASKED, '--dry_run').stdout
 
 
 @pytest.mark.long
@@ -113,8 +115,8 @@ def test_a_launch_that_is_ended_says_what_stands(launcher):
     finally:
         process.kill()
     assert (process.returncode, err) == (130, '')
-    assert 'A training that has started goes on there' in out
-    assert 'saccade-gpt2 stands (READY), and costs from when it is ready' in out
+    assert 'A training that has started continues' in out
+    assert 'saccade-gpt2 exists (READY) and costs money once ready' in out
 
 
 @pytest.mark.long
@@ -133,11 +135,11 @@ NO_LOGIN = 'ERROR: (gcloud.x) You do not currently have an active account select
     [
         ((), 'give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE'),
         ((*WHOLE, '--config.model.layer=2'), "the config has no field 'layer'; did you mean 'layers'?"),
-        ((*WHOLE, '--workdir=/runs'), '--workdir=/runs: it lies in the bucket; write it relative to that'),
-        (ASKED, 'give --runtime_version=RUNTIME_VERSION, the software of its hosts; `gcloud compute tpus versions'),
-        ((*WHOLE, '--bucket=BUCKET'), 'give --bucket=BUCKET, the Cloud Storage bucket that keeps the run'),
+        ((*WHOLE, '--workdir=/runs'), '--workdir=/runs: it is a path in the bucket; write it relative'),
+        (ASKED, 'give --runtime_version=RUNTIME_VERSION, the software version of its hosts; `gcloud'),
+        ((*WHOLE, '--bucket=BUCKET'), 'give --bucket=BUCKET, the Cloud Storage bucket of the run'),
         ((*WHOLE, '--slices=1'), "there is no flag '--slices=1'; did you mean '--slice'?"),
-        ((*WHOLE, '--bucket=..'), '--bucket=..: give its name alone'),
+        ((*WHOLE, '--bucket=..'), '--bucket=..: give only its name'),
         ((*WHOLE, '--name=--quiet', '--dry_run'), '--name=--quiet: 1 to 63 small letters, digits and hyphens'),
         (('--teardown', '--name=../x', '--zone=z'), '--name=../x: 1 to 63 small letters, digits and hyphens'),
         ((*WHOLE, '--wait_minutes=nan', '--dry_run'), '--wait_minutes=nan: must be a finite number'),

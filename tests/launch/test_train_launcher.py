@@ -151,7 +151,7 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_pa
         (['--config.data.path=/nowhere/at/all.txt'], '/nowhere/at/all.txt'),
         (['--config.data.path=None', '--config.data.name=lm1bb'], 'lm1b'),
         (['--config.model.position={"use": "position.learned:Learned", "length": 8}'], 'longer than the 8 learned'),
-        (['--config.mesh.data=3'], 'asks for 3 devices; there are 1'),
+        (['--config.mesh.data=3'], 'needs 3 devices; there are 1'),
         (['--config.batch_size=9', '--config.accumulate=2'], 'do not divide'),
         (['--config.backend=xla'], 'backend'),
     ],

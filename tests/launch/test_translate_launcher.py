@@ -111,7 +111,7 @@ def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, t
         (('--file=x', '--alignment=map.png'), '--alignment is of one text'),
         (('--text=' + 40 * 'one two ',), 'text 1: it has'),
         (('--text=one', '--alignment=map.txt'), 'ends in .png'),
-        (('--text=one', '--start=[MASK]'), '--start has no effect: the data of the run say'),
+        (('--text=one', '--start=[MASK]'), '--start has no effect: the data of the run define'),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(runner, translating, arguments, message):

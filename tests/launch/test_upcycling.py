@@ -36,6 +36,6 @@ def first_loss(runner, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_it_starts_below_a_run_from_scratch_and_only_where_it_is_asked_for(first_loss, finished):
     scratch = first_loss()
-    with pytest.raises(UserError, match=r'mixer/key is \(2, 32, 2, 16\) there, \(2, 32, 1, 16\) in this model'):
+    with pytest.raises(UserError, match=r'mixer/key is \(2, 32, 2, 16\) in it, \(2, 32, 1, 16\) in this model'):
         first_loss(f'--config.init_from={finished}')
     assert first_loss(f'--config.init_from={finished}', GROUPED) < scratch - 1.0

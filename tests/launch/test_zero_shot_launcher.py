@@ -107,9 +107,9 @@ def test_accuracy_is_measured_on_folders_and_splits(run, runner, folder):
         ((), 'give one of --image=FILE'),
         (('--image=none.png', '--classes=a,b'), 'none.png: there is no such file'),
         (('--image={text}', '--classes=a,b'), 'is not an image in one of the formats'),
-        (('--image={text}', '--classes=a,a'), 'name each once'),
+        (('--image={text}', '--classes=a,a'), 'each once'),
         (('--image={text}', '--classes=a,b', '--template=a photo'), "'a photo' has no {}"),
-        (('--split=none',), 'no such split, but train, validation, unseen'),
+        (('--split=none',), 'no such split; they have train, validation, unseen'),
         (('--split=validation', '--classes=a,b'), '2 are named, and there are 24'),
     ],
 )

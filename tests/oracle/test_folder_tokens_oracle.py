@@ -98,7 +98,7 @@ def test_spaces_before_punctuation_are_cleaned_up(tokenizer_folder, tmp_path, se
 
 def test_each_parameter_of_a_tokenizer_class_is_obeyed_required_or_harmless(tokenizer_folder, caplog):
     theirs = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
-    ours = Settings.beside(find_tokenizer(tokenizer_folder))
+    ours = Settings.next_to(find_tokenizer(tokenizer_folder))
     bases = [base.__init__ for base in type(theirs).__mro__ if '__init__' in vars(base)]
     names = {name for base in bases for name in inspect.signature(base).parameters}
     inner = {'self', 'args', 'kwargs', '_spm_precompiled_charsmap'}  # the last is written to tokenizer.json alone

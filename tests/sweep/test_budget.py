@@ -79,8 +79,8 @@ def test_minutes_are_those_of_the_search_and_of_the_comparison_with_what_is_besi
     whole = make('full')
     timing = timed(SweepFolder.of(tmp_path / 'sizing'), whole)
     narrow, wide = timing.speeds['narrow'], timing.speeds['wide']
-    assert (narrow.beside, narrow.step) == pytest.approx((30 - 20 * 0.1, 0.1))
-    assert (wide.beside, wide.step) == pytest.approx((30 - 20 * 0.2, 0.2))
+    assert (narrow.overhead, narrow.step) == pytest.approx((30 - 20 * 0.1, 0.1))
+    assert (wide.overhead, wide.step) == pytest.approx((30 - 20 * 0.2, 0.2))
     timing_itself = 2 * 30 / 2 / 60
     full = 9 * (28 + 100 * 0.1) + 9 * (26 + 100 * 0.2)  # four rates and five seeds of each
     assert timing.predict(whole) == pytest.approx(timing_itself + full / 2 / 60)
@@ -127,7 +127,7 @@ def test_the_largest_size_that_fits_is_chosen():
 
 def test_runs_that_were_not_timed_are_refused_by_name(make, tmp_path):
     whole, folder = make('full'), SweepFolder.of(tmp_path / 'sizing')
-    with pytest.raises(UserError, match=r'narrow,seed=0: this run is to be timed, and is waiting'):
+    with pytest.raises(UserError, match=r'narrow,seed=0: this run cannot be timed, its status is waiting'):
         Timing.of(folder, whole.timing(20), whole, 2)
 
 
@@ -166,9 +166,9 @@ def test_a_size_is_taken_by_its_name(make):
 REFUSED = {
     'this sweep has no sizes': {},
     'sizes[0]: write a dict with a name': {'sizes': [{'config': {}}]},
-    "sizes[0]: there is no 'steps'; a size has name, config,": {'sizes': [{'name': 'a', 'steps': 3}]},
+    "sizes[0]: unknown key 'steps'; a size has name, config,": {'sizes': [{'name': 'a', 'steps': 3}]},
     'sizes[1].config: write a dict': {'sizes': [{'name': 'a'}, {'name': 'b', 'config': 3}]},
-    "sizes: two are called 'a'": {'sizes': [{'name': 'a'}, {'name': 'a'}]},
+    "sizes: two have the name 'a'": {'sizes': [{'name': 'a'}, {'name': 'a'}]},
 }
 
 

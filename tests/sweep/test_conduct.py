@@ -204,7 +204,7 @@ def test_a_sweep_whose_launch_was_killed_continues_with_no_run_repeated_and_none
 
     told = Told(on_say=let_them_finish)
     sweep = launch(folder, asked, told)
-    assert told.said == ['runs that an earlier launch began are still at work; waiting for them']
+    assert told.said == ['waiting for runs of an earlier launch, which are still running']
     assert statuses(sweep) == 4 * ['finished']
     assert began(folder) == {'a': 1, 'b': 1, 'c': 1, 'd': 1}
     assert_each_step_once(folder, sweep)
@@ -227,7 +227,7 @@ def test_a_run_that_was_killed_itself_goes_on_where_it_was(folder):
 
 def test_a_second_launch_is_refused_and_leaves_the_first_alone(folder):
     def launch_too(run):
-        with pytest.raises(UserError, match='another launch is at work'):
+        with pytest.raises(UserError, match='another launch of this sweep is running'):
             launch(folder, sweep_of('', ''), command=command)
 
     command = trainer(folder.path.parent)  # written once: a run that is starting reads it

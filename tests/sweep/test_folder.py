@@ -90,12 +90,12 @@ def test_another_order_of_the_same_overrides_is_the_same_run(folder):
 @pytest.mark.parametrize(
     ('change', 'words'),
     [
-        (lambda sweep: replace(sweep, runs=sweep.runs[:1]), 'its run b and 1 more is not asked for'),
-        (lambda sweep: replace(sweep, runs=sweep.runs[1:]), 'its run a is not asked for'),
+        (lambda sweep: replace(sweep, runs=sweep.runs[:1]), 'its run b and 1 more is not part of this sweep'),
+        (lambda sweep: replace(sweep, runs=sweep.runs[1:]), 'its run a is not part of this sweep'),
         (lambda sweep: sweep.changed('b', overrides=('--config.does=x',)), 'its run b differs in --config.does='),
         (lambda sweep: sweep.changed('b', overrides=()), 'its run b differs in --config.does=wait'),
         (lambda sweep: replace(sweep, base={**sweep.base, 'model': {'width': 9}}),
-         'its base has model.width: 8 there, 9 asked for'),
+         'its base has model.width: 8 in the folder, 9 requested'),
     ],
 )  # fmt: skip
 def test_another_sweep_is_refused_with_the_difference(folder, change, words):
@@ -249,7 +249,7 @@ def test_a_sweep_that_is_nested_too_deep_is_named(folder, place, depth):
 
 
 def test_a_second_launch_is_refused_while_one_is_at_work(folder):
-    with folder.held(pytest.fail), pytest.raises(UserError, match='another launch is at work'):
+    with folder.held(pytest.fail), pytest.raises(UserError, match='another launch of this sweep is running'):
         folder.held(pytest.fail).__enter__()
     with folder.held(pytest.fail):
         pass
@@ -270,7 +270,7 @@ def test_a_launch_waits_for_what_a_killed_one_left_at_work(folder, tmp_path):
 
     try:
         with folder.held(told):
-            assert heard == ['runs that an earlier launch began are still at work; waiting for them']
+            assert heard == ['waiting for runs of an earlier launch, which are still running']
             assert until(lambda: orphan.poll() is not None)
     finally:
         go.touch()

@@ -99,11 +99,11 @@ class TestShares:
     @pytest.mark.parametrize(
         ('jobs', 'before', 'cores', 'said'),
         [
-            (None, 2, [2, 2], '2 at a time, 2 cores each'),
-            (None, 3, [3], '1 at a time, 3 cores each'),
-            (None, 8, [5], '1 at a time, 5 cores each; runs before had 8, which changes the last bits of sums'),
-            (5, 2, 5 * [1], '5 at a time, a core each; runs before had 2, which changes the last bits of sums'),
-            (2, None, [2, 2], '2 at a time, 2 cores each'),
+            (None, 2, [2, 2], '2 in parallel, 2 cores each'),
+            (None, 3, [3], '1 in parallel, 3 cores each'),
+            (None, 8, [5], '1 in parallel, 5 cores each; earlier runs had 8, which changes the last bits of sums'),
+            (5, 2, 5 * [1], '5 in parallel, a core each; earlier runs had 2, which changes the last bits of sums'),
+            (2, None, [2, 2], '2 in parallel, 2 cores each'),
         ],
     )
     def test_runs_that_go_on_keep_their_number_of_cores(self, jobs, before, cores, said):
@@ -114,7 +114,7 @@ class TestShares:
 
     @pytest.mark.parametrize('jobs', [0, -1, 6])
     def test_more_jobs_than_cores_or_none_are_refused(self, jobs):
-        with pytest.raises(UserError, match=f'^--jobs={jobs}: must be between 1 and 5: a core each$'):
+        with pytest.raises(UserError, match=f'^--jobs={jobs}: must be between 1 and 5, one core per job$'):
             shares(jobs)
 
     def test_each_gpu_that_is_visible_is_a_share(self, monkeypatch):
@@ -125,8 +125,8 @@ class TestShares:
             (frozenset(), {'CUDA_VISIBLE_DEVICES': 'GPU-abc'}),
         ]
         assert shares(1) == shares()[:1]
-        assert shared(shares(), None) == shared(shares(), 2) == 'jobs        2 at a time, a GPU each'
-        with pytest.raises(UserError, match=r'^--jobs=3: must be between 1 and 2: a GPU each$'):
+        assert shared(shares(), None) == shared(shares(), 2) == 'jobs        2 in parallel, a GPU each'
+        with pytest.raises(UserError, match=r'^--jobs=3: must be between 1 and 2, one GPU per job$'):
             shares(3)
 
     def test_gpus_are_counted_by_nvidias_own_tool(self, monkeypatch, tmp_path):

@@ -140,9 +140,7 @@ def test_a_very_long_name_is_cut_to_what_a_folder_may_have_and_stays_its_own(let
     ],
 )
 def test_two_of_one_name_are_refused(points):
-    with pytest.raises(
-        UserError, match=r'^runs: 2 of them are .*; each must differ from the others, or be given a name'
-    ):
+    with pytest.raises(UserError, match=r'^runs: 2 of them are .*; they must differ, or have names'):
         names(points)
 
 

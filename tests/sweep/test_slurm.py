@@ -182,7 +182,7 @@ class TestTheEngine:
         in_line(cluster, '7_0', '7_1')
         first.poll()
         assert first.stop() == []
-        assert said == ['The jobs go on, and the same command finds them; to end them: scancel 7_0 7_1']
+        assert said == ['The jobs continue, and the same command finds them; to end them: scancel 7_0 7_1']
         in_line(cluster, '7_0')  # b was cancelled in between
         second = engine(tmp_path)
         for name in ('a', 'b'):
@@ -196,7 +196,7 @@ class TestTheEngine:
         )
         one = engine(tmp_path, partition='gpuu')
         one.submit(job(tmp_path))
-        with pytest.raises(UserError, match=r'^Slurm takes no such job: sbatch: error: invalid partition .*gpuu$'):
+        with pytest.raises(UserError, match=r'^Slurm rejects the job: sbatch: error: invalid partition .*gpuu$'):
             one.poll()
         assert capfd.readouterr().err == ''
         assert not (tmp_path / 'runs/.slurm/jobs.json').exists()
@@ -321,7 +321,7 @@ class TestRunsThatShareAJob:
             first.submit(job(tmp_path, name, 'P'))
         first.poll()
         first.stop()
-        assert said == ['The jobs go on, and the same command finds them; to end them: scancel 7']
+        assert said == ['The jobs continue, and the same command finds them; to end them: scancel 7']
         left(tmp_path, '7', 'a', '3')
         left(tmp_path, '7', 'b', 'begun')
         second = submitted(cluster, tmp_path, 'a', 'b', 'c')
@@ -343,8 +343,8 @@ class TestSettings:
             (('time',), 'write KEY=VALUE'),
             ((), '--slurm=time=MINUTES'),
             (('time=soon',), '--slurm=time=MINUTES'),
-            (('time=5', 'runs=0'), '--slurm=runs=0: .* a whole number from 1 on'),
-            (('time=5', 'runs=all'), '--slurm=runs=all: .* a whole number from 1 on'),
+            (('time=5', 'runs=0'), '--slurm=runs=0: .* positive whole number'),
+            (('time=5', 'runs=all'), '--slurm=runs=all: .* positive whole number'),
         ],
     )
     def test_what_is_wrong_or_missing_is_said(self, flags, words):
@@ -374,4 +374,4 @@ class TestFollowing:
         in_line(cluster, '7')
         one = engine(tmp_path, said)
         assert follow(one, job(tmp_path), lambda text: signal.raise_signal(signal.SIGINT)) is None
-        assert said == ['The jobs go on, and the same command finds them; to end them: scancel 7']
+        assert said == ['The jobs continue, and the same command finds them; to end them: scancel 7']

@@ -49,7 +49,7 @@ def test_each_task_is_a_sweep_in_a_folder_of_its_own(tmp_path):
         ([], 'get_suite() must return a dict of tasks'),
         ({}, 'get_suite() must return a dict of tasks'),
         ({'../up': dict(config='a', sweep='b')}, "'../up' cannot be the name of a folder"),
-        ({'a': dict(config='a')}, 'a: write a dict of config, sweep and, where there are any, fields and size'),
+        ({'a': dict(config='a')}, 'a: write a dict of config, sweep and'),
         ({'a': dict(config='a', sweep='b', steps=3)}, 'a: write a dict of config, sweep and'),
     ],
 )

@@ -156,16 +156,16 @@ class TestRuns:
             ({}, 'get_sweep() must return a dict with runs'),
             ({'runs': {'list': [{}]}, 'seed': 3}, "there is no 'seed'; did you mean 'seeds'?"),
             ({'runs': {'list': [{}]}, 'zzz': 3}, "there is no 'zzz'; a sweep has runs, seeds, match"),
-            ({'runs': {'grid': {'seed': [1, 2]}}}, 'runs: seeds do not make variants; write seeds=[...] beside runs'),
-            ({'runs': {'grid': {LAYERS: [1]}, 'seeds': 2}}, 'seeds and match stand beside runs'),
+            ({'runs': {'grid': {'seed': [1, 2]}}}, 'runs: seeds are not variants; write seeds=[...] next to runs'),
+            ({'runs': {'grid': {LAYERS: [1]}, 'seeds': 2}}, 'seeds and match are next to runs'),
             ({'runs': {'grid': {LAYERS: [2, 2]}}}, "2 of them are 'layers=2'"),
-            ({'runs': {'list': [{}]}, 'seeds': 0}, 'seeds: write how many, or a list of different whole numbers'),
-            ({'runs': {'list': [{}]}, 'seeds': []}, 'seeds: write how many'),
-            ({'runs': {'list': [{}]}, 'seeds': [1, 1]}, 'seeds: write how many'),
-            ({'runs': {'list': [{}]}, 'seeds': [0.5]}, 'seeds: write how many'),
-            ({'runs': {'list': [{}]}, 'seeds': -1}, 'seeds: write how many'),
-            ({'runs': {'list': [{}]}, 'seeds': '12'}, 'seeds: write how many'),
-            ({'runs': {'list': [{}]}, 'seeds': True}, 'seeds: write how many'),
+            ({'runs': {'list': [{}]}, 'seeds': 0}, 'seeds: write their number, or a list of different whole numbers'),
+            ({'runs': {'list': [{}]}, 'seeds': []}, 'seeds: write their number'),
+            ({'runs': {'list': [{}]}, 'seeds': [1, 1]}, 'seeds: write their number'),
+            ({'runs': {'list': [{}]}, 'seeds': [0.5]}, 'seeds: write their number'),
+            ({'runs': {'list': [{}]}, 'seeds': -1}, 'seeds: write their number'),
+            ({'runs': {'list': [{}]}, 'seeds': '12'}, 'seeds: write their number'),
+            ({'runs': {'list': [{}]}, 'seeds': True}, 'seeds: write their number'),
             ({'runs': {'list': [{}]}, 'match': 3}, 'match: write dict('),
             ({'runs': {'grid': {WIDTH: [96]}}, 'match': {'what': 'parameters', 'by': {WIDTH: 8}}},
              f'match.by: {WIDTH} is set by runs'),
@@ -182,10 +182,10 @@ class TestRuns:
         ],
     )
     def test_an_override_that_no_run_would_keep_is_refused(self, make, override, runs):
-        assert refusal(make, [override], runs=runs).startswith(f'{override}: it would hold for no run')
+        assert refusal(make, [override], runs=runs).startswith(f'{override}: has no effect, since every run sets')
 
     def test_a_seed_of_the_base_is_refused_where_the_sweep_has_its_own(self, make):
-        assert refusal(make, ['--config.seed=5'], runs={'list': [{}]}, seeds=2).startswith('--config.seed=5: it would')
+        assert refusal(make, ['--config.seed=5'], runs={'list': [{}]}, seeds=2).startswith('--config.seed=5: ')
 
     @pytest.mark.parametrize(
         ('override', 'runs'),
@@ -199,7 +199,7 @@ class TestRuns:
 
     def test_a_field_that_the_sweep_needs_must_be_given(self, make):
         asked = dict(runs={'list': [{}]}, needs={'init_from': 'a pretrained run', 'model.context_length': 'a length'})
-        assert refusal(make, **asked) == '--config.init_from: this sweep needs it: a pretrained run'
+        assert refusal(make, **asked) == '--config.init_from: required by this sweep: a pretrained run'
         assert configs(make(['--config.init_from=runs/a'], **asked))[0]['init_from'] == 'runs/a'
 
     def test_a_file_that_is_none_or_defines_no_sweep_is_refused(self, tmp_path):
@@ -301,4 +301,4 @@ def test_depths_are_matched_by_width_and_then_more_finely_by_ratio(make):
 def test_a_field_that_cannot_be_solved_for_is_refused(make):
     match = {'what': 'parameters', 'by': {'model.block.mixer.head_width': 2}, 'to': 1e5}
     words = refusal(make, SMALL, runs={'list': [{}]}, match=match)
-    assert 'match.by: model.block.mixer.head_width is None, which is no number to start from' in words
+    assert 'match.by: model.block.mixer.head_width is None, which is not a number to start from' in words

@@ -85,19 +85,19 @@ REFUSED = {
     "tune: write dict(by={'schedule.peak': [1e-3, 3e-3]}, seeds=[100]), not {'by': {}}": dict(by={}),
     'tune.seeds: write a list of different whole numbers, not 2': dict(by=RATES, seeds=2),
     'tune.seeds: write a list of different whole numbers, not [7, 7]': dict(by=RATES, seeds=[7, 7]),
-    'tune.seeds: 0 is a seed of the comparison too': dict(by=RATES, seeds=[0, 7]),
+    'tune.seeds: 0 is also a seed of the comparison': dict(by=RATES, seeds=[0, 7]),
     "tune.best: must be 'lowest' or 'highest', not 'most'": dict(by=RATES, seeds=[7], best='most'),
-    "tune.metric: 'wit' is declared by no part; it has accuracy": dict(by=RATES, seeds=[7], metric='wit'),
-    "tune.metric: 'acuracy' is declared by no part; did you mean 'accuracy'?": dict(
+    "tune.metric: 'wit' is not declared by any part; it has accuracy": dict(by=RATES, seeds=[7], metric='wit'),
+    "tune.metric: 'acuracy' is not declared by any part; did you mean 'accuracy'?": dict(
         by=RATES, seeds=[7], metric='acuracy'
     ),
     'tune.by: it is empty': dict(by={}, seeds=[7]),
     'tune.by.schedule.peak: it is empty': dict(by={'schedule.peak': []}, seeds=[7]),
     'tune.by: model.width is set by runs; it cannot be tuned as well': dict(by={'model.width': [48]}, seeds=[7]),
     'tune.halving: write dict(steps=[250, 500, 1000], eta=2), not 3': dict(by=RATES, seeds=[7], halving=3),
-    'tune.halving.steps: write a rising list': dict(by=RATES, seeds=[7], halving=dict(steps=[3, 2])),
+    'tune.halving.steps: write an increasing list': dict(by=RATES, seeds=[7], halving=dict(steps=[3, 2])),
     'tune.halving.steps: 99999 is more than the': dict(by=RATES, seeds=[7], halving=dict(steps=[2, 99999])),
-    'tune.halving.eta: one in eta settings': dict(by=RATES, seeds=[7], halving=dict(steps=[2], eta=1)),
+    'tune.halving.eta: must be a whole number from 2': dict(by=RATES, seeds=[7], halving=dict(steps=[2], eta=1)),
     '--config.schedule.peak: ': dict(by={'schedule.peak': ['fast']}, seeds=[7]),
 }
 

@@ -145,5 +145,5 @@ def test_a_mode_that_the_data_do_not_name_is_refused():
 def test_a_model_that_is_too_short_for_what_is_read_or_written_is_refused(sizes):
     longest = {'context_length': 16, 'source_context_length': 17}
     Denoising(MIXED).corrupted(made(vocabulary=V, **longest)[0], KEY, batch())
-    with pytest.raises(UserError, match='17 are read and 16 written at most'):
+    with pytest.raises(UserError, match='a source of up to 17 tokens and a target of up to 16'):
         Denoising(MIXED).corrupted(made(vocabulary=V, **(longest | sizes))[0], KEY, batch())

@@ -158,7 +158,7 @@ def test_both_branches_are_one_tower_and_a_text_has_the_same_vector_in_each():
     ('task', 'texts', 'words'),
     [
         (Triplet(), 2, 'a triplet has 3 texts, not 2'),
-        (CosineRegression(), 3, 'a cosine is of 2 texts, not of 3'),
+        (CosineRegression(), 3, 'a cosine needs 2 texts, not 3'),
     ],
 )
 def test_examples_of_another_number_of_texts_are_refused(task, texts, words):
@@ -170,7 +170,7 @@ def test_examples_of_another_number_of_texts_are_refused(task, texts, words):
 def test_rows_of_one_text_are_refused():
     model, params, _ = known(2)
     single = {name: leaf[:, 0] for name, leaf in blank(2).items() if leaf.ndim > 1}
-    with pytest.raises(UserError, match='each stands in a row of its own'):
+    with pytest.raises(UserError, match=r'config\.data: .* separate rows .* SiameseClassified'):
         loss_of(MultipleNegatives(), model, params, single)
 
 

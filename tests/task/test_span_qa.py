@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from saccade.data.rows.frame import Frame
-from saccade.task.span_qa import ENDS, Found, SpanQA, places
+from saccade.task.span_qa import ENDS, PredictedAnswer, SpanQA, places
 from saccade.types import Evaluator, Task, UserError
 
 NEAR = 1e-5
@@ -266,5 +266,5 @@ def test_an_evaluation_of_some_batches_judges_the_questions_it_has_seen():
 
 
 def test_a_score_that_rounds_to_zero_has_no_sign():
-    lines = Found(0, 'Ada', 0, 3, score=-1e-9, null_score=-0.0).lines({'question': 'Who?'})
+    lines = PredictedAnswer(0, 'Ada', 0, 3, score=-1e-9, null_score=-0.0).lines({'question': 'Who?'})
     assert lines[-1] == 'score     0.000 nats (100.0%); no answer: 0.000 nats (100.0%)'

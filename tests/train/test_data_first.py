@@ -58,7 +58,7 @@ def refused(experiment, **changes):
 
 FAULTS = {
     'wrong path': (TEXT, {}, dict(data__path='none.txt'), 'none.txt: there is no such file'),
-    'empty file': (TEXT, {'my.txt': ''}, dict(data__path='my.txt'), 'my.txt: holds no text'),
+    'empty file': (TEXT, {'my.txt': ''}, dict(data__path='my.txt'), 'my.txt: has no text'),
     'wrong header': (
         CLASSIFY,
         {'my.csv': rows(0, 1, 0, 1, header='text,label')},
@@ -69,7 +69,7 @@ FAULTS = {
         CLASSIFY,
         {'my.csv': rows(0, 1, 0, 1, 'maybe so')},
         dict(data__path='my.csv'),
-        "my.csv, line 6: 'maybe so' is no class of the training split, which has 0, 1",
+        "my.csv, line 6: 'maybe so' is not a class of the training split, which has 0, 1",
     ),
     'fewer classes than the data have': (
         CLASSIFY,
@@ -87,7 +87,7 @@ FAULTS = {
         PAIRS,
         {'my.en': 'a dog\na cat\nthree\n', 'my.de': 'ein hund\neine katze\n'},
         dict(data__path='my', data__tokenizer=BYTE),
-        'my.en has 3 lines and my.de 2: they are not aligned',
+        'my.en has 3 lines, but my.de has 2: they are not aligned',
     ),
     'a split too small': (
         TEXT,
@@ -105,7 +105,7 @@ FAULTS = {
             data__context_length=16,
             eval_lengths='(16, 100000)',
         ),
-        'and needs at least 100001 at a context of 100000',
+        'a context of 100000 needs at least 100001',
     ),
     'a tokenizer larger than the vocabulary of the model': (
         TEXT,

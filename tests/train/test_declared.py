@@ -85,8 +85,8 @@ def test_dual_encoders_are_ranked_by_retrieval_over_the_whole_split(path, name):
     with pytest.raises(UserError) as refused:
         ranking(experiment(path, 'eval_batches=2'))
     assert str(refused.value) == (
-        f"config.keep_best_by: '{name}' depends on all rows of the split, and config.eval_batches evaluates a part of "
-        'it during training: set eval_batches=0, or keep_best_by=loss'
+        f"config.keep_best_by: '{name}' depends on all rows of the split, but config.eval_batches evaluates only a "
+        'part during training: set eval_batches=0, or keep_best_by=loss'
     )
     assert ranking(experiment(path, 'eval_batches=2', 'keep_best_by=loss')).name == 'loss'
     assert ranking(experiment(path, 'eval_batches=2', 'keep_best=0')).name == name
@@ -105,7 +105,7 @@ def test_a_metric_of_ones_own_ranks_where_it_is_declared():
     named = experiment('causal_lm/quickstart.py', task, 'keep_best_by=wit')
     assert ranking(named) == Metric('wit', 'highest', 0.0, 10.0)
     require_ranking(named)
-    with pytest.raises(UserError, match="'charm': no part of the config declares such a metric"):
+    with pytest.raises(UserError, match="'charm': no part of the config declares this metric"):
         ranking(experiment('causal_lm/quickstart.py', task, 'keep_best_by=charm'))
 
 

@@ -103,11 +103,11 @@ def test_a_second_tokenizer_is_refused_where_there_was_one(start):
 @pytest.mark.parametrize(
     ('change', 'words'),
     [
-        (lambda folder: (folder / 'train.txt').write_text(TEXT), 'there are as many examples, of other content'),
+        (lambda folder: (folder / 'train.txt').write_text(TEXT), 'is equal, but their content differs'),
         (lambda folder: (folder / 'test.txt').write_text(TEXT), 'test examples: none then, 1 now'),
         (
             lambda folder: (folder / 'train.txt').rename(folder / 'other.txt'),
-            'as many examples, of other content',  # one of the two is drawn for validation
+            'their content differs',  # one of the two is drawn for validation
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_other_data_are_refused_to_train_on_and_told_to_look_at(start, config, t
     assert said.endswith('restore them to resume, or train in another folder')
     prepare_again(workdir, Experiment.of(config))
     assert words in caplog.text
-    assert 'the data that are there now are used' in caplog.text
+    assert 'the present data are used' in caplog.text
 
 
 def test_data_that_are_restored_are_the_same(start, text):
@@ -159,7 +159,7 @@ def test_digests_that_cannot_be_read_is_one_line(start, content):
     (workdir.path / 'digests.json').write_text(content)
     said = refused(start)
     assert 'digests.json: cannot be read' in said
-    assert 'delete it, and the next start writes it anew' in said
+    assert 'delete it, and the next start writes it again' in said
 
 
 def test_a_path_that_is_not_unicode_is_refused(text):

@@ -21,7 +21,7 @@ import jax, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from saccade.data.split import Split
 from saccade.train.backend import JitBackend
-from saccade.train.evaluate import Evaluation, judged
+from saccade.train.evaluate import Evaluation, with_task_metrics
 from saccade.train.mesh import ROWS, devices_of, make_mesh, rows_read
 
 read, seen = [], []
@@ -69,7 +69,7 @@ experiment = SimpleNamespace(
 )
 params, split = {'w': jax.random.normal(jax.random.key(0), (16, 3))}, Split(rows=Rows(), targets=60)
 for limit in (None, 3, 1):
-    found = judged(experiment, params, split, Evaluation(0, '', 60, '', {}), limit, Backend())
+    found = with_task_metrics(experiment, params, split, Evaluation(0, '', 60, '', {}), limit, Backend())
     seen[-1] = (*seen[-1], found.metrics, len(read))
     read.clear()
 print(json.dumps(seen))

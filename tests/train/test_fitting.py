@@ -54,8 +54,8 @@ def refusal(limit, *overrides):
 
 def test_the_proposed_batch_size_is_the_largest_without_a_warning(compiled):
     assert refusal(400) == (
-        'config.batch_size=256: a step needs 612 MiB a device, which has 400 MiB; batch_size=130 fits. '
-        'launch/preflight.py shows what else saves memory; --force starts the run regardless'
+        'config.batch_size=256: a step needs 612 MiB per device, but a device has 400 MiB; batch_size=130 fits. '
+        'launch/preflight.py shows other ways to save memory; --force starts the run regardless'
     )  # 0.9 x 400 = 100 + 2 x 130
     assert compiled == [1]
 
@@ -67,7 +67,7 @@ def test_the_proposed_batch_size_divides_into_microbatches(compiled):
 
 def test_a_model_that_is_too_large_by_itself_gets_no_batch_size(compiled):
     assert '; even batch_size=1 needs 102 MiB, so the model is too large. launch' in refusal(110)
-    assert 'a step needs 102 MiB a device, which has 60 MiB; even batch_size=1 needs' in refusal(60, 'batch_size=1')
+    assert '102 MiB per device, but a device has 60 MiB; even batch_size=1 needs' in refusal(60, 'batch_size=1')
     assert compiled == [1]
 
 
@@ -121,5 +121,5 @@ def test_a_program_that_the_compiler_refuses_is_one_line(tmp_path, monkeypatch, 
     run.experiment, run.options = Experiment.of(config()), SimpleNamespace(force=True)
     monkeypatch.setattr(loop, 'make_backend', refuse)
     monkeypatch.setattr(loop, 'device_limit', lambda: 400 * MIB)
-    with pytest.raises(UserError, match='a step needs 612 MiB a device, which has 400 MiB; batch_size=130 fits'):
+    with pytest.raises(UserError, match='612 MiB per device, but a device has 400 MiB; batch_size=130 fits'):
         run._backend()

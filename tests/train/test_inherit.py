@@ -108,5 +108,5 @@ def test_what_cannot_be_taken_is_refused_in_one_line(config, spec, field, words)
 
 def test_a_place_that_is_empty_needs_a_run(tmp_path):
     (tmp_path / 'config.py').write_text(CONFIG)
-    with pytest.raises(UserError, match=r'^config.init_from: give the run.*that pair\.teacher is$'):
+    with pytest.raises(UserError, match=r'^config.init_from: give the run.* of pair\.teacher$'):
         load_config(str(tmp_path / 'config.py'), ['--config.inherit=pair.teacher'])

@@ -85,7 +85,7 @@ def test_a_link_in_the_place_of_the_lock_is_refused_and_not_written_through(tmp_
     (tmp_path / 'letter.txt').write_text('Dear')
     (tmp_path / '.lock').symlink_to(tmp_path / 'letter.txt')
     with (
-        pytest.raises(UserError, match=r'\.lock: is a symbolic link, and the run keeps a file of its own there'),
+        pytest.raises(UserError, match=r'\.lock: is a symbolic link, and the run writes a file there'),
         locked(tmp_path / '.lock', busy=pytest.fail),
     ):
         pass

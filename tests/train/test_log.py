@@ -161,11 +161,11 @@ def test_a_last_line_without_its_end_is_kept_whole(tmp_path):
         (f'{{"step": 1{400 * "0"}, "split": "train"}}', "it has no 'step'"),
         ('{"step": 2}', "it has neither a 'split' nor a 'text'"),
         ('{"step": 2, "split": ["train"]}', "it has neither a 'split' nor a 'text'"),
-        ('{"step": 2, "split": "train", "text": {}}', 'text is {}, which is no text'),
-        ('{"step": 2, "split": "train", "loss": [1, 2]}', 'loss is [1, 2], which is no number'),
-        ('{"step": 2, "split": "train", "loss": {"a": "[b]"}}', 'loss is {"a": "[b]"}, which is no number'),
-        ('{"step": 2, "split": "train", "loss": null}', 'loss is null, which is no number'),
-        ('{"step": 2, "split": "train", "loss": "low"}', 'loss is "low", which is no number'),
+        ('{"step": 2, "split": "train", "text": {}}', 'text is {}, not a text'),
+        ('{"step": 2, "split": "train", "loss": [1, 2]}', 'loss is [1, 2], not a number'),
+        ('{"step": 2, "split": "train", "loss": {"a": "[b]"}}', 'loss is {"a": "[b]"}, not a number'),
+        ('{"step": 2, "split": "train", "loss": null}', 'loss is null, not a number'),
+        ('{"step": 2, "split": "train", "loss": "low"}', 'loss is "low", not a number'),
         (f'{{"step": 2, "split": "train", "loss": 1{400 * "0"}}}', 'loss is 1000'),
         (f'{{"step": 2, "split": "train", "loss": {100_000 * "["}{100_000 * "]"}}}', 'recursion'),
     ],
@@ -174,7 +174,7 @@ def test_damage_elsewhere_is_refused_and_named(tmp_path, line, words):
     path = tmp_path / 'metrics.jsonl'
     whole = '{{"step": {}, "split": "train"}}\n'
     path.write_text(f'{whole.format(1)}{line}\n{whole.format(3)}')
-    with pytest.raises(UserError, match=rf'^{path}: line 2 is damaged: .*; mend or remove the file$') as refusal:
+    with pytest.raises(UserError, match=rf'^{path}: line 2 is damaged: .*; repair or remove the file$') as refusal:
         open_log(tmp_path, start=3)
     assert words in str(refusal.value)
     assert len(str(refusal.value)) < 300
@@ -201,7 +201,7 @@ def test_lines_that_are_gone_are_said_and_training_goes_on(tmp_path, caplog, spo
         opened.write(30, 'train', {'loss': 1.0})
         assert opened.lines == bool(left) + 1
     assert caplog.messages == [
-        f'{path}: lines up to step 20 are gone: {int(bool(left))} are left of 2; training goes on'
+        f'{path}: lines up to step 20 are missing: {int(bool(left))} of 2 are left; training continues'
     ]
 
 
@@ -314,7 +314,7 @@ def test_a_sink_that_fails_is_said_once_and_left_out(tmp_path, caplog, method):
             opened.write(step, 'train', {'loss': 1.0})
             opened.sample(step, 'text')
     assert caplog.messages == [
-        f'Recorder gets no more of the log, and the run does without it: OSError: cannot {method}'
+        f'Recorder receives no more of the log, and the run continues without it: OSError: cannot {method}'
     ]
     calls = ['open', 'write', 'sample', 'write', 'sample', 'close']
     assert [words[0] for words in sound.heard] == calls
@@ -347,7 +347,7 @@ def test_a_sink_that_blocks_holds_up_neither_training_nor_its_end(tmp_path, monk
     opened.close()
     assert time.monotonic() < end
     [message] = caplog.messages
-    assert message.startswith('Stuck gets no more of the log')
+    assert message.startswith('Stuck receives no more of the log')
     assert message.endswith('it has not finished within 0 seconds' if method == 'close' else '20 records wait for it')
     assert len(sound.heard) == 2 + steps
     assert len(read(tmp_path / 'metrics.jsonl')) == steps
@@ -386,7 +386,7 @@ def test_tensorboard_on_a_full_disk_is_left_out(tmp_path, monkeypatch, caplog):
             opened.write(step, 'train', {'loss': 1.0})
     [message] = caplog.messages
     assert message.startswith(
-        f'TensorBoard gets no more of the log, and the run does without it: {tmp_path}/events: the'
+        f'TensorBoard receives no more of the log, and the run continues without it: {tmp_path}/events: the'
     )
     assert 'the disk is full' in message
     assert steps_in(tmp_path / 'metrics.jsonl') == [1, 2, 3]
@@ -437,7 +437,7 @@ def test_a_metric_may_not_hide_the_step(tmp_path):
 )
 def test_a_metric_that_is_no_number_is_one_line(tmp_path, value):
     opened, _ = open_log(tmp_path)
-    with opened, pytest.raises(UserError, match=r'^validation: the metric odd is .*, which is no number$') as refusal:
+    with opened, pytest.raises(UserError, match=r'^validation: the metric odd is .*, not a number$') as refusal:
         opened.write(1, 'validation', {'odd': value})
     assert '\n' not in str(refusal.value)
     assert read(tmp_path / 'metrics.jsonl') == []

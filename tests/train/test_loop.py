@@ -98,6 +98,6 @@ def test_a_run_that_ended_before_a_checkpoint_begins_again(run, logged, every):
 def test_a_run_that_has_lost_its_checkpoints_does_not_erase_its_log(run, logged, there):
     if there:
         (run.workdir.checkpoints / there).mkdir(parents=True)
-    words = rf'^{run.workdir.path}: no checkpoint can be used, though the run had come to step {logged}: .* --restart'
+    words = rf'^{run.workdir.path}: no checkpoint can be used, though the run had reached step {logged}: .* --restart'
     with pytest.raises(UserError, match=words):
         refuse_to_erase(run, logged)

@@ -152,7 +152,7 @@ def test_the_plan_says_nothing_where_no_parameters_are_split():
 @pytest.mark.parametrize(
     ('sizes', 'words'),
     [
-        ({'data': 4096}, 'asks for 4096 devices'),
+        ({'data': 4096}, 'needs 4096 devices'),
         ({'experts': 2}, "there is no axis 'experts'; there are data, fsdp, expert, sequence, tensor"),
         ({'data': -1, 'fsdp': -1}, 'at most one is -1'),
         ({'data': 0}, 'sizes are positive'),
@@ -167,7 +167,7 @@ def test_a_mesh_that_cannot_be_is_refused(sizes, words):
     ('axes', 'words'),
     [
         ({'router': 'D -> X', 'expert/up': 'E D -> X'}, r'expert: 6 experts \(expert/up\) do not divide by 4'),
-        ({'router': 'D -> X'}, 'expert: 4 devices for experts, and the model has no mixture'),
+        ({'router': 'D -> X'}, 'expert: 4 devices for experts, but the model has no mixture'),
     ],
 )
 def test_experts_that_cannot_be_split_are_refused(axes, words):
@@ -214,6 +214,6 @@ def test_processes_whose_devices_have_the_same_rows_read_the_same(sizes, each, r
 
 def test_processes_that_have_some_rows_in_common_are_refused():
     with pytest.raises(
-        UserError, match=r'config\.mesh: data=2 x tensor=3 over 3 processes gives some of them a part of'
+        UserError, match=r'config\.mesh: data=2 x tensor=3 over 3 processes lets some of them share only a part'
     ):
         rows_read(on_hosts({'data': 2, 'tensor': 3}, 2), 0)

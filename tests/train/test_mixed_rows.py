@@ -12,7 +12,7 @@ from saccade.train.plan import row_lines
 
 ROOT = Path(__file__).parents[2] / 'experiments'
 BATCH_NORM = "{'use': 'norm.batch:BatchNorm'}"
-STATISTICS = 'the statistics of its gradient are those of'
+STATISTICS = 'the statistics of its gradient come from'
 
 
 def lines(file, accumulate=1, devices=1, *overrides):
@@ -31,7 +31,7 @@ def lines(file, accumulate=1, devices=1, *overrides):
 def test_a_norm_by_statistics_is_named_with_its_place_and_its_rows(accumulate, devices, rows, cause):
     (line,) = lines('causal_lm/quickstart.py', accumulate, devices, f'model.block.norm={BATCH_NORM}')
     assert line.startswith('rows        BatchNorm (config.model.block.norm): ')
-    assert line.endswith(f'{STATISTICS} {rows} rows, not of the whole batch of 16 ({cause})')
+    assert line.endswith(f'{STATISTICS} {rows} rows, not from the whole batch of 16 ({cause})')
 
 
 def test_a_part_of_several_places_is_one_line():
@@ -48,4 +48,4 @@ def test_nothing_is_said_where_a_step_sees_the_whole_batch_or_no_part_mixes_rows
 def test_a_contrastive_task_gathers_the_rows_of_devices_but_not_those_of_microbatches():
     assert lines('pairs/sentence_bert.py', 1, 8) == []
     (line,) = lines('pairs/sentence_bert.py', 2, 8)
-    assert 'MultipleNegatives (config.task): the texts to choose among are those of 8 rows' in line
+    assert 'MultipleNegatives (config.task): the texts to choose among come from 8 rows' in line

@@ -40,7 +40,7 @@ def test_a_folder_that_can_be_made_is_taken_and_nothing_is_left(place, path):
 @pytest.mark.parametrize(
     ('path', 'words'),
     [
-        ('/nonexistent/x.png', 'there is no folder /nonexistent; make it first'),
+        ('/nonexistent/x.png', 'there is no folder /nonexistent; create it first'),
         ('folder', 'it is a folder; name a file'),
         ('file/x', 'there is no folder file'),
         ('/proc/x', 'it cannot be written to: '),

@@ -112,12 +112,12 @@ def test_a_part_of_the_run_is_taken_by_its_name(untrained_run):
 @pytest.mark.parametrize(
     ('adapt', 'fields', 'words'),
     [
-        (Part(body), ('model.width=24',), r'another architecture: embedding is \(264, 16\) there, \(264, 24\) in this'),
-        (Part(body), ('model.types=0',), r'another architecture: types is \(2, 16\) there, absent in this model'),
+        (Part(body), ('model.width=24',), r'another architecture: embedding is \(264, 16\) in it, \(264, 24\) in this'),
+        (Part(body), ('model.types=0',), r'another architecture: types is \(2, 16\) in it, absent in this model'),
         (Part(only, (('match', 'types'),)), ('model.types=0',), 'finds no parameter of the model in init_from'),
         (Part(only, (('match', '('),)), (), r"config.adapt: '\(' is not a regular expression"),
         (Part(body, (('heads', '('),)), (), r"config.adapt: '\(' is not a regular expression"),
-        (None, (), r'another architecture: masked_head/bias is \(264,\) there, absent in this model'),
+        (None, (), r'another architecture: masked_head/bias is \(264,\) in it, absent in this model'),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(pretrained, adapt, fields, words):

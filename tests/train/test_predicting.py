@@ -257,17 +257,17 @@ def test_texts_come_from_flags_from_records_and_from_lines_alike(opened, tmp_pat
 @pytest.mark.parametrize(
     ('kind', 'given', 'file', 'message'),
     [
-        ('classify', {'text': ['a'], 'pair': ['b']}, None, 'this run reads --text, and is given --text and --pair'),
-        ('classify a pair', {'text': ['a']}, None, 'this run reads --text and --pair, and is given --text'),
-        ('answer', {'text': ['a']}, None, 'this run reads --question and --context, and is given --text'),
+        ('classify', {'text': ['a'], 'pair': ['b']}, None, 'this run reads --text, not --text and --pair'),
+        ('classify a pair', {'text': ['a']}, None, 'this run reads --text and --pair, not --text'),
+        ('answer', {'text': ['a']}, None, 'this run reads --question and --context, not --text'),
         ('classify', {'text': ['a']}, 'b.txt', 'give either --text or --file'),
         ('classify a pair', {'text': ['a', 'b', 'c'], 'pair': ['a', 'b']}, None, '--pair is given 2 times; give it'),
         ('classify', {}, '/no/such.txt', '/no/such.txt: cannot be read'),
         ('classify', {}, '/no/such.jsonl', '/no/such.jsonl: there is no such file'),
-        ('classify a pair', {}, 'LINES', 'lines.txt, line 1: 1 field, where text and pair are expected'),
+        ('classify a pair', {}, 'LINES', 'lines.txt, line 1: 1 field, expected text and pair'),
         ('classify', {}, 'WRONG', "wrong.jsonl, line 1: has no column 'one'"),
         ('answer', {'question': ['what'], 'context': [' ']}, None, 'text 1: the context has no word'),
-        ('sort', {'text': ['1 2']}, None, "text 1: what is sorted are 4 numbers from 0 to 8, with spaces.*not '1 2'"),
+        ('sort', {'text': ['1 2']}, None, "text 1: a sequence must be 4 numbers from 0 to 8, .*not '1 2'"),
         ('sort', {'text': ['1 2 3 9']}, None, "not '1 2 3 9'"),
     ],
 )
@@ -285,11 +285,11 @@ def test_a_language_model_is_refused_with_what_it_is_for(opened):
         replace(predictor, task=CausalLM())
 
 
-@pytest.mark.parametrize('content', ['["a"]', '{}', '[1, 2, 3]', 'no JSON'])
+@pytest.mark.parametrize('content', ['["a"]', '{}', '[1, 2, 3]', 'not JSON'])
 def test_names_of_classes_that_do_not_fit_are_refused(content, files, tmp_path):
     workdir = Workdir(tmp_path)
     workdir.classes.write_text(content)
-    with pytest.raises(UserError, match=r'classes.json: (is no list of the names of 3 classes|cannot be read as JSON)'):
+    with pytest.raises(UserError, match=r'classes.json: (not a list of the names of 3 classes|cannot be read as JSON)'):
         class_names(Experiment.of(config_of('classify', files)), workdir)
 
 

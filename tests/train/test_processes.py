@@ -65,11 +65,11 @@ def test_processes_that_do_not_meet_are_one_line(told, monkeypatch, error, words
 @pytest.mark.parametrize(
     ('meeting', 'words'),
     [
-        (('localhost:abc', 2, 0), r'^--coordinator=localhost:abc: write HOST:PORT, as in node1:1234$'),
+        (('localhost:abc', 2, 0), r'^--coordinator=localhost:abc: write HOST:PORT, as node1:1234$'),
         (('localhost', 2, 0), '^--coordinator=localhost: '),
         (('localhost:70000', 2, 0), '^--coordinator=localhost:70000: '),
         (('a b:1', 2, 0), '^--coordinator=a b:1: '),
-        (('node1:1234', 2, 2), '^--process=2: must be from 0 to 1, of --processes=2$'),
+        (('node1:1234', 2, 2), '^--process=2: must be from 0 to 1 with --processes=2$'),
     ],
 )
 def test_a_meeting_that_jax_would_abort_on_is_refused(meeting, words):
@@ -103,7 +103,7 @@ def test_a_process_of_its_own_stops_when_it_is_told_to(capfd):
         until = time.monotonic() + 20
         while not (said := capfd.readouterr().err) and time.monotonic() < until:
             time.sleep(0.01)
-        assert said == 'SIGUSR1: stops after this step or batch; what is trained is saved\n'
+        assert said == 'SIGUSR1: stopping after this step or batch; the training state will be saved\n'
     assert (signal.getsignal(signal.SIGUSR1), signal.set_wakeup_fd(-1)) == before
 
 

@@ -41,11 +41,11 @@ def test_one_of_two_has_all_the_parameters_that_it_needs(electra, name):
 
 def test_which_of_two_must_be_said_and_of_one_need_not(electra):
     for part in ('', 'teacher'):
-        with pytest.raises(UserError, match=f"--part='{part}': there is generator and discriminator"):
+        with pytest.raises(UserError, match=f"--part='{part}': the known parts are generator, discriminator"):
             electra.only(part)
     one = electra.only('generator')
     assert one.only('') is one
-    with pytest.raises(UserError, match="--part='generator': there is one model, which has no parts"):
+    with pytest.raises(UserError, match="--part='generator': the known parts are none"):
         one.only('generator')
 
 

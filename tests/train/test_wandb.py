@@ -144,7 +144,7 @@ def test_without_a_network_there_is_no_waiting(monkeypatch):
     monkeypatch.setenv('WANDB_API_KEY', '0' * 40)
     monkeypatch.setenv('WANDB_BASE_URL', 'http://127.0.0.1:9')
     monkeypatch.setenv('WANDB_HTTP_TIMEOUT', '1')
-    refused("127.0.0.1:9: .* where there is no network, 'mode': 'offline'", project='heads')
+    refused("127.0.0.1:9: .* without a network, 'mode': 'offline'", project='heads')
 
 
 def test_without_wandb_there_is_one_line(monkeypatch):

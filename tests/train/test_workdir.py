@@ -61,9 +61,9 @@ def test_another_config_is_refused_field_by_field(tmp_path):
     with pytest.raises(UserError) as refusal:
         Workdir.open(tmp_path, other)
     assert str(refusal.value) == (
-        f'{tmp_path}: holds a run of another config: model.bias: absent there, True asked for; '
-        'model.dropout: 0.1 there, absent asked for; model.skip_every: 2 there, 3 asked for; '
-        'model.width: 128 there, 256 asked for; seed: 0 there, 1 asked for: name another folder'
+        f'{tmp_path}: holds a run of another config: model.bias: absent in the folder, True requested; '
+        'model.dropout: 0.1 in the folder, absent requested; model.skip_every: 2 in the folder, 3 requested; '
+        'model.width: 128 in the folder, 256 requested; seed: 0 in the folder, 1 requested: name another folder'
     )
     assert Workdir(tmp_path).read_config() == make_config()
 
@@ -206,7 +206,7 @@ def test_what_training_has_written_is_set_aside(tmp_path):
 @pytest.mark.parametrize(
     ('name', 'words'),
     [
-        ('x' * 300, 'there can be no such folder: '),
+        ('x' * 300, 'not a possible path of a folder: '),
         ('~nobody-of-this-name/run', 'there is no home folder ~nobody-of-this-name; '),
     ],
 )
@@ -226,11 +226,11 @@ def test_what_is_no_file_or_no_folder_in_a_run_is_refused(tmp_path):
     workdir = Workdir.open(tmp_path, make_config())
     workdir.checkpoints.mkdir()
     (workdir.checkpoints / '20').write_text('x')
-    with pytest.raises(UserError, match=r'checkpoints/20: it is a file, and the run keeps a folder there'):
+    with pytest.raises(UserError, match=r'checkpoints/20: it is a file, and the run needs a folder there'):
         Workdir.check(tmp_path, make_config())
     (workdir.checkpoints / '20').unlink()
     workdir.metrics.mkdir()
-    with pytest.raises(UserError, match=r'metrics\.jsonl: it is a folder, and the run keeps a file there'):
+    with pytest.raises(UserError, match=r'metrics\.jsonl: it is a folder, and the run needs a file there'):
         Workdir.check(tmp_path, make_config())
 
 

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classifiers of images that know nothing of patches: nearest neighbours, a linear model and a multilayer perceptron.
+"""Image classifiers on raw pixels: nearest neighbours, logistic regression and a multilayer perceptron.
 
-Those of scikit-learn, with its settings, on the pixels as the model gets them. Needs the extra `vision`.
+They are scikit-learn's, with its default settings apart from those below, on the pixels of the model's input. Needs the
+extra `vision`.
 """
 
 from typing import Any
@@ -36,9 +37,9 @@ def classifiers(train: Any, validation: Any, vocabulary: int | None, /) -> dict[
         'linear_accuracy': LogisticRegression(max_iter=1000),
         'mlp_accuracy': MLPClassifier(_HIDDEN, max_iter=500, random_state=0),
     }
-    learned, judged = (_pixels(split) for split in (train, validation))
+    learned, tested = (_pixels(split) for split in (train, validation))
     return {
-        name: float(each.fit(learned, train.answers).score(judged, validation.answers)) for name, each in made.items()
+        name: float(each.fit(learned, train.answers).score(tested, validation.answers)) for name, each in made.items()
     }
 
 

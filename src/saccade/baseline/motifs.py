@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The best prediction of hidden residues of `data.corpus.motifs`: the exact posterior, by a sum over all layouts.
+"""Optimal prediction of hidden residues of `data.corpus.motifs`: the exact posterior, by a sum over all layouts.
 
     p(x_t | visible) = Σ_l p(l | visible) p(x_t | l, visible),   p(l | visible) ~ Π_t visible p(x_t | l, x_<t visible)
 
-A layout l says which element of the patterns each place belongs to; all that are as long as a sequence are equally
-probable before it is seen. No model can be more accurate, but by luck, where all that is predicted is hidden: the task
-must have `hidden=1.0` and `noise=0.0`. Cost: the layouts of one length, some hundreds, times the places, for each row.
+A layout l assigns an element of the patterns to each position; all layouts of a sequence's length are equally probable
+a priori. No model can have a higher expected accuracy where all predicted residues are hidden, so the task must have
+`hidden=1.0` and `noise=0.0`. Cost per row: the layouts of one length, some hundreds, times the positions.
 """
 
 import functools
@@ -28,23 +28,23 @@ __all__ = ['best_possible']
 _PARTNER = np.array([STANDARD.index(PARTNERS[residue]) for residue in STANDARD])
 _FREQUENCIES = np.array([FREQUENCIES[residue] for residue in STANDARD]) / sum(FREQUENCIES.values())
 
-Kind = tuple[str, int]  # the residues of an element, and where their partners stand
+Kind = tuple[str, int]  # residues of an element, and the offset of their partners (0: none)
 
 
-_MEASURED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')  # what `_measured` returns, after a name
+_MEASURED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')  # results of `_measured`, unprefixed
 
 
 @declares(*(each.prefixed(name) for name in ('masked', 'best') for each in _MEASURED))
 def best_possible(train: Any, validation: Any, vocabulary: int, /, share: float) -> dict[str, float]:
     """Return the accuracy and loss [nats] of the most frequent residues, and of the best prediction, as `best_*`.
 
-    Both predict the residues that are hidden in evaluation.
+    Both predict the residues hidden in evaluation.
 
     Args:
-        share: of the residues, those that are hidden; the task's.
+        share: fraction of residues that are hidden, as in the task.
 
     Raises:
-        UserError: a row is no whole sequence of the dataset.
+        UserError: a row is not a whole sequence of the dataset.
     """
     rows, first = validation.rows, vocabulary - len(RESIDUES)
     words = jnp.asarray(np.stack([rows[row]['words'] for row in range(len(rows))]))
@@ -55,7 +55,7 @@ def best_possible(train: Any, validation: Any, vocabulary: int, /, share: float)
         (span,) = rows.spans(row)
         residues, places = np.asarray(rows.tokens[span], np.int64) - first, at[counts] - 1  # after [CLS]
         if residues.min() < 0 or residues.max() >= len(STANDARD):
-            raise UserError(f"config.baseline: row {row} is no sequence of the dataset 'motifs'")
+            raise UserError(f"config.baseline: row {row} is not a sequence of the dataset 'motifs'")
         right.append(residues[places])
         best.append(posterior(residues, np.isin(np.arange(len(residues)), places))[places])
     answers = np.concatenate(right)
@@ -64,25 +64,25 @@ def best_possible(train: Any, validation: Any, vocabulary: int, /, share: float)
 
 
 def posterior(residues: Int[np.ndarray, 'T'], hidden: Bool[np.ndarray, 'T']) -> Float[np.ndarray, 'T 20']:
-    """Return the probability of each standard residue at each place, in the order of their codes.
+    """Return the probability of each standard residue at each position, in the order of their codes.
 
     Args:
-        residues: of a sequence, by their number; those that are hidden are not looked at.
-        hidden: which these are.
+        residues: residue numbers of a sequence; hidden ones are ignored.
+        hidden: True for hidden residues.
 
     Raises:
-        UserError: no layout has such a sequence.
+        UserError: no layout admits the sequence.
     """
     kinds, layouts = _layouts(len(residues))
     probable = np.stack([_probable(kind, residues, hidden) for kind in kinds])  # [kinds, T, 20]
-    # Of two partners that are both visible the second alone follows from the other.
+    # Of two visible partners, only the second follows from the other.
     given = probable.copy()
     given[[partner > 0 for _, partner in kinds]] = _FREQUENCIES
     with np.errstate(divide='ignore'):
         visible = np.where(hidden, 0.0, np.log(given[:, np.arange(len(residues)), residues]))
     scores = np.take_along_axis(visible, layouts, axis=0).sum(axis=-1)
     if not len(scores) or scores.max() == -np.inf:
-        raise UserError("config.baseline: a row is no whole sequence of the dataset 'motifs'")
+        raise UserError("config.baseline: a row is not a whole sequence of the dataset 'motifs'")
     weights = np.exp(scores - scores.max())
     of_kinds = (layouts == np.arange(len(kinds))[:, None, None]).astype(float)  # [kinds, layouts, T]
     return np.einsum('ELT,L,ETV->TV', of_kinds, weights / weights.sum(), probable, optimize=True)
@@ -90,7 +90,7 @@ def posterior(residues: Int[np.ndarray, 'T'], hidden: Bool[np.ndarray, 'T']) -> 
 
 @functools.cache
 def _layouts(length: int) -> tuple[list[Kind], Int[np.ndarray, 'L T']]:
-    """Return the kinds of elements, and the layouts of this length: the number of its kind at each place."""
+    """Return the kinds of elements, and the layouts of this length: the index of the kind at each position."""
     kinds: dict[Kind, int] = {}
     found = []
     for first in PATTERNS:
@@ -103,7 +103,7 @@ def _layouts(length: int) -> tuple[list[Kind], Int[np.ndarray, 'L T']]:
 
 
 def _probable(kind: Kind, residues: np.ndarray, hidden: np.ndarray) -> Float[np.ndarray, 'T 20']:
-    """Return the probability of each residue where an element of this kind stands, after its partner if it is seen."""
+    """Return the probability of each residue for an element of this kind at each position, given a visible partner."""
     drawn, partner = _residues(kind), kind[1]
     probable = np.tile(drawn[_PARTNER] if partner < 0 else drawn, (len(residues), 1))
     if partner:
@@ -115,7 +115,7 @@ def _probable(kind: Kind, residues: np.ndarray, hidden: np.ndarray) -> Float[np.
 
 
 def _residues(kind: Kind) -> Float[np.ndarray, '20']:
-    """Return the probability of each residue where it does not follow from another."""
+    """Return the probability of each residue independent of its partner."""
     frequencies = np.where([residue in kind[0] for residue in STANDARD], _FREQUENCIES, 0.0)
     return frequencies / frequencies.sum()
 

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Interpolated n-gram language model of the same tokens, the baseline that a trained model must beat.
+"""Interpolated n-gram language model of the same tokens, a baseline that a trained model must beat.
 
     p_n(w | h) = λ_n(h) c(h, w) / c(h) + (1 - λ_n(h)) p_{n-1}(w | h'),   p_0(w) = 1/V
 
-h is the history of n - 1 tokens, h' the same without its earliest. λ_n depends on h by its bucket only: the
-powers of two of how often h was seen and of how many different tokens followed; it is 0 where h never was.
+h is the history of n - 1 tokens, h' the same without its earliest. λ_n depends on h only by its bucket: the powers of
+two of the count of h and of the number of distinct tokens that followed it; λ_n is 0 for an unseen h.
 Jelinek and Mercer, 1980, Interpolated estimation of Markov source parameters from sparse data; buckets of two
 statistics in the spirit of Chen and Goodman, 1998, section 2.3, https://aclanthology.org/P96-1041/.
 
-A history ends where the row's piece of a document ends: the model that is compared sees no more either.
+A history ends at the start of the row's piece of a document, as the context of the compared model does.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from saccade.types import UserError
 __all__ = ['bigram_nats', 'trigram_nats']
 
 ORDER = 3
-# Numbers that a bucket may have: 32 powers of two of each statistic, and 0 for the unseen.
+# Number of buckets: 32 powers of two of each statistic, and 0 for unseen histories.
 _BUCKETS = 32 * 32 + 1
 _ITERATIONS = 30
-# The held-out tenth is every tenth of a hundred stretches: whole passages, as the validation split is.
+# The held-out tenth is every tenth of a hundred stretches: whole passages, like the validation split.
 _STRETCHES = 100
-# Keys of trigrams are V³ at most and must fit 63 bits.
+# Keys of trigrams are at most V³ and must fit 63 bits.
 _MOST_TOKENS = 1 << 21
 
 
@@ -38,7 +38,7 @@ class Targets:
 
     Attributes:
         words: [targets] int64.
-        histories: for n = 1, 2, 3 the n - 1 tokens before, as one number; -1 where there are fewer.
+        histories: for n = 1, 2, 3 the n - 1 preceding tokens, as one number; -1 where there are fewer.
     """
 
     words: np.ndarray
@@ -48,13 +48,13 @@ class Targets:
         return Targets(self.words[chosen], tuple(history[chosen] for history in self.histories))
 
     def of_order(self, order: int) -> 'Targets':
-        """The same with the n - 1 tokens before for n up to the order alone."""
+        """Return the same targets with histories of n - 1 tokens only for n up to the order."""
         return Targets(self.words, self.histories[:order])
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """n-gram counts: how often each token followed each history of one length. Keys are sorted."""
+    """n-gram counts: the number of times that each token followed each history of one length. Keys are sorted."""
 
     vocabulary: int
     pairs: np.ndarray
@@ -188,7 +188,7 @@ def _improved(
 
 
 def _find(keys: np.ndarray, wanted: np.ndarray, *columns: np.ndarray) -> list[np.ndarray]:
-    """Return the columns at the sorted keys that are wanted, 0 where there is no such key."""
+    """Return the columns at the requested keys, 0 for a missing key."""
     if not len(keys):
         return [np.zeros(len(wanted), np.int64) for _ in columns]
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

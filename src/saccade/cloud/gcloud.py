@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Execution of commands, and gcloud's refusals in one line."""
+"""Execution of commands, and one-line messages for gcloud's errors."""
 
 import json
 import os
@@ -13,35 +13,35 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from saccade.cloud.command import Command, Ended
+from saccade.cloud.command import Command, CommandResult
 from saccade.types import UserError
 
-_KEPT = 200  # last lines of what a command printed
-_SHOWN = 400  # characters of a refusal
+_KEPT = 200  # last lines of a command's output that are kept
+_SHOWN = 400  # longest error of gcloud that is shown, in characters
 _REFUSED = 'ERROR: (gcloud'
 _NOT_THERE = re.compile(r'\bNOT_FOUND\b|was not found', re.IGNORECASE)
 _NO_CAPACITY = re.compile(r'capacity|stockout', re.IGNORECASE)
-# What a refusal is about, and what to say of it, with gcloud's own words where they say more.
+# Pattern of gcloud's error, and our message; {} is gcloud's own text.
 _ADVICE = (
     (r'not currently have an active account|gcloud auth login', 'gcloud is not logged in: run `gcloud auth login`'),
     (r'attribute \[project\]', 'no Google Cloud project: give --project=ID'),
-    (r'quota', 'refused by your quota, which https://console.cloud.google.com/iam-admin/quotas shows and raises: {}'),
+    (r'quota', 'over your quota, which https://console.cloud.google.com/iam-admin/quotas shows and raises: {}'),
     (r'', 'could not {purpose}: {}'),
 )
 
 
 class NoCapacityError(UserError):
-    """Error of a zone without capacity for such a TPU now; later there may be."""
+    """Error for a zone without capacity for this TPU type at present."""
 
 
 class Gcloud:
-    """CommandRunner that runs commands on this machine, and shows what they print as it comes."""
+    """CommandRunner that executes commands on this machine and shows their output as it comes."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
 
-    def do(self, command: Command, seconds: float | None = None) -> Ended:
-        """Run a command. What gcloud says of its own failure is not shown: it stands in the refusal."""
+    def do(self, command: Command, seconds: float | None = None) -> CommandResult:
+        """Run a command. gcloud's own error is not shown, since the raised message contains it."""
         lines: deque[str] = deque(maxlen=_KEPT)
         failed = False
         with _started(command.argv, stderr=subprocess.STDOUT) as process, _bounded(process, seconds):
@@ -50,13 +50,13 @@ class Gcloud:
                 failed = failed or _REFUSED in line
                 if not failed:
                     self._show(line.rstrip('\n'))
-        return Ended(command, process.returncode, tuple(lines))
+        return CommandResult(command, process.returncode, tuple(lines))
 
     def ask(self, command: Command) -> Any:
-        """Run a command that answers in JSON; return the answer, or None where what it asks about is not there.
+        """Run a command that answers in JSON; return the answer, or None where its subject does not exist.
 
         Raises:
-            UserError: it failed.
+            UserError: the command failed.
         """
         with _started(command.argv, stderr=subprocess.PIPE) as process:
             answer, errors = process.communicate()
@@ -64,29 +64,29 @@ class Gcloud:
             return json.loads(answer)
         if _NOT_THERE.search(errors):
             return None
-        raise refusal(Ended(command, process.returncode, tuple(errors.splitlines())))
+        raise refusal(CommandResult(command, process.returncode, tuple(errors.splitlines())))
 
 
-def refused(ended: Ended) -> bool:
-    """Whether it was gcloud that failed, and not what it was to run on a host."""
+def refused(ended: CommandResult) -> bool:
+    """True if gcloud itself failed, rather than the program on a host."""
     return any(_REFUSED in line for line in ended.output)
 
 
-def refusal(ended: Ended) -> UserError:
-    """Say in one line why a command was refused, and where it is known what to do."""
-    said = _said(ended)
+def refusal(ended: CommandResult) -> UserError:
+    """Return a one-line error with the reason of a failure and, where known, the remedy."""
+    said = _message(ended)
     if _NO_CAPACITY.search(said):
-        return NoCapacityError(f'there is no such TPU to be had now: {said}; --queued waits for one')
+        return NoCapacityError(f'no capacity for this TPU at present: {said}; --queued waits for capacity')
     advice = next(advice for pattern, advice in _ADVICE if re.search(pattern, said, re.IGNORECASE))
     return UserError(advice.format(said, purpose=ended.command.purpose))
 
 
-def _said(ended: Ended) -> str:
+def _message(ended: CommandResult) -> str:
     """Return what gcloud printed after `ERROR: (gcloud.the.command)`, in prose or JSON; without that, its last line."""
     text = '\n'.join(line.rstrip('\n') for line in ended.output)
     _, marked, error = text.rpartition(_REFUSED)
     error = error.partition(') ')[2].partition('\nUsage:')[0] if marked else text.strip().rpartition('\n')[2]
-    with suppress(ValueError, KeyError, TypeError):  # most often it is prose
+    with suppress(ValueError, KeyError, TypeError):  # usually prose
         error = json.loads(error)['message']
     error = ' '.join(error.split()) or f'exit status {ended.status}'
     return error if len(error) <= _SHOWN else f'{error[:_SHOWN]} ...'
@@ -94,7 +94,7 @@ def _said(ended: Ended) -> str:
 
 @contextmanager
 def _bounded(process: subprocess.Popen[str], seconds: float | None) -> Iterator[None]:
-    """End a process after so many seconds, and when whoever waits for it is interrupted."""
+    """Context that ends a process after `seconds`, or when its waiter is interrupted."""
     clock = threading.Timer(seconds or threading.TIMEOUT_MAX, _end, [process])
     clock.daemon = True
     try:
@@ -121,7 +121,7 @@ def _started(argv: Sequence[str], stderr: int) -> subprocess.Popen[str]:
             stderr=stderr,
             text=True,
             errors='replace',
-            start_new_session=True,  # with a ssh for every host, which end with it
+            start_new_session=True,  # includes one ssh per host, which must end with it
         )
     except FileNotFoundError:
         raise UserError(

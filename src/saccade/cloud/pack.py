@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Archive of the code as it stands here: files that git tracks or does not ignore, committed or not.
+"""Archive of the working tree: files that git tracks or does not ignore, committed or not.
 
 python -m saccade.cloud.pack FOLDER ARCHIVE
 """
@@ -16,7 +16,7 @@ _MADE = '__pycache__'
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files that are shipped, relative to the folder."""
+    """Return the archived files, relative to the folder."""
     listing = ('git', '-C', str(folder), 'ls-files', '-z', '--cached', '--others', '--exclude-standard')
     try:
         listed = subprocess.run(listing, capture_output=True, check=True, text=True).stdout
@@ -25,11 +25,11 @@ def files_of(folder: Path) -> list[Path]:
         files = [file for top in tops for file in ([top] if top.is_file() else top.rglob('*')) if file.is_file()]
         return sorted(file.relative_to(folder) for file in files if _MADE not in file.parts)
     paths = {Path(name) for name in listed.split('\0') if name}
-    return sorted(path for path in paths if (folder / path).is_file())  # git still lists what was deleted
+    return sorted(path for path in paths if (folder / path).is_file())  # git also lists deleted files
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write the archive."""
+    """Write the archive of a folder."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive, 'w:gz') as tar:
         for path in files_of(folder):

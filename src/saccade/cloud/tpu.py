@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TPU slices: creation at once or through a queue, waiting, state, connection and deletion.
 
-Which slices, zones and versions there are is Google's to say: they are passed on as they were given.
+Slice types, zones and versions are passed to gcloud unchecked, since Google's lists change.
 """
 
 import re
@@ -16,16 +16,16 @@ from saccade.cloud.gcloud import NoCapacityError, refusal
 from saccade.types import UserError
 
 READY = 'READY'
-# As Google names its resources, and what it names them by.
+# Google's rules for names of resources.
 _NAMING = 'https://cloud.google.com/compute/docs/naming-resources'
 _NAME = r'[a-z]([-a-z0-9]{0,61}[a-z0-9])?'
 _WORD = r'[A-Za-z0-9][A-Za-z0-9_.-]*'
-_PROJECT = r'[a-z]([a-z0-9.:-]*[a-z0-9])?'  # older ones have a domain before a colon
+_PROJECT = r'[a-z]([a-z0-9.:-]*[a-z0-9])?'  # older project ids have a domain before a colon
 _LONGEST = 60 * 24 * 365  # minutes
-# Taken away, and never to come back by itself.
+# Lost, and never restored by Google.
 _LOST = ('PREEMPTED', 'TERMINATED', 'SUSPENDED')
 _STOPPED = ('STOPPED', 'STOPPING', 'HIDDEN', 'HIDING')
-# A host that has died is noticed after two minutes, and one that does not answer at all after half a minute.
+# A dead host is noticed after two minutes, an unreachable one after half a minute.
 _CONNECTION = ('-oConnectTimeout=30', '-oServerAliveInterval=30', '-oServerAliveCountMax=4')
 
 
@@ -34,11 +34,11 @@ class SliceSpec:
     """Specification of a TPU slice.
 
     Attributes:
-        name: of the TPU, and of the queued resource.
+        name: name of the TPU, and of the queued resource.
         slice: accelerator type, as v5litepod-16; None where nothing is created.
-        version: of the software on its hosts.
-        create: more flags for gcloud where it creates, as `--reserved`.
-        connect: the same where it connects, as `--internal-ip`.
+        version: software version of its hosts.
+        create: additional gcloud flags for creation, as `--reserved`.
+        connect: additional gcloud flags for connections, as `--internal-ip`.
     """
 
     name: str
@@ -51,10 +51,10 @@ class SliceSpec:
     connect: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that each is a name, and nothing that gcloud takes for a flag or a path.
+        """Check that each value is a name, which gcloud cannot read as a flag or a path.
 
         Raises:
-            UserError: one is not.
+            UserError: a value is not a name of its kind.
         """
         names = (
             ('name', self.name, _NAME, f'1 to 63 small letters, digits and hyphens, a letter first ({_NAMING})'),
@@ -69,8 +69,8 @@ class SliceSpec:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Existing TPU: its state, its accelerator type, how many hosts it has, and why it failed; None where not told."""
+class ExistingTPU:
+    """Existing TPU: state, accelerator type, number of hosts, and reason of a failure; None where gcloud omits it."""
 
     state: str
     slice: str | None = None
@@ -80,10 +80,10 @@ class Found:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Retry policy. Attributes: minutes for a TPU to be ready; times it may be lost; seconds between two looks.
+    """Retry policy. Attributes: minutes to wait for a TPU; most restarts after a loss; seconds between two queries.
 
     Raises:
-        UserError: the minutes are no number of them.
+        UserError: the minutes are negative, not a number, or more than a year.
     """
 
     minutes: float
@@ -92,18 +92,18 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         if not 0 <= self.minutes <= _LONGEST:
-            raise UserError(f'--wait_minutes={self.minutes:g}: give minutes, from 0 to {_LONGEST:,}, which is a year')
+            raise UserError(f'--wait_minutes={self.minutes:g}: give minutes, from 0 to {_LONGEST:,} (a year)')
 
 
 class TPU:
-    """TPU VM, created at once or not at all."""
+    """TPU VM, created on demand: at once, or with an error."""
 
     def __init__(self, wanted: SliceSpec) -> None:
         self.wanted = wanted
 
     def look(self) -> Command:
         """Return the command that describes the TPU."""
-        return self._about('see what stands', 'tpu-vm', 'describe', '--format=json')
+        return self._about('describe the TPU', 'tpu-vm', 'describe', '--format=json')
 
     def create(self) -> Command:
         """Return the command that creates the TPU."""
@@ -116,28 +116,28 @@ class TPU:
         return self._about('delete the TPU', 'tpu-vm', 'delete')
 
     def rehearsed(self) -> Mapping[Command, Any]:
-        """What gcloud answers of a TPU that is ready."""
+        """Return gcloud's answers for a TPU that is ready."""
         return {self.look(): {'state': READY}}
 
-    def find(self, runner: CommandRunner) -> Found | None:
-        """Look what stands.
+    def find(self, runner: CommandRunner) -> ExistingTPU | None:
+        """Query the TPU; return None where it does not exist.
 
         Raises:
-            UserError: gcloud does not say.
+            UserError: gcloud fails.
         """
         told = runner.ask(self.look())
         if told is None:
             return None
         hosts = len(told['networkEndpoints']) if 'networkEndpoints' in told else None
-        return Found(told['state'], told.get('acceleratorType'), hosts)
+        return ExistingTPU(told['state'], told.get('acceleratorType'), hosts)
 
     def on_workers(self, purpose: str, script: str) -> Command:
-        """Have every host run a line of shell, and wait for all."""
+        """Return the command that runs a shell script on every host and waits for all."""
         flags = (*self._connection('--ssh-flag'), f'--command={script}')
         return self._about(purpose, 'tpu-vm', 'ssh', *flags)
 
     def to_workers(self, purpose: str, file: str, name: str) -> Command:
-        """Copy a file into the home folder of every host."""
+        """Return the command that copies a file into the home folder of every host."""
         words = ('gcloud', 'compute', 'tpus', 'tpu-vm', 'scp', file, f'{self.wanted.name}:{name}')
         return Command(purpose, (*words, *self._where(), *self._connection('--scp-flag')))
 
@@ -156,11 +156,11 @@ class TPU:
 
 
 class QueuedTPU(TPU):
-    """TPU VM that a queued resource of the same name creates, when its turn comes."""
+    """TPU VM created by a queued resource of the same name, once there is capacity."""
 
     def look(self) -> Command:
         """Return the command that describes the queued resource."""
-        return self._about('see how far the queue is', 'queued-resources', 'describe', '--format=json')
+        return self._about('describe the queued resource', 'queued-resources', 'describe', '--format=json')
 
     def create(self) -> Command:
         """Return the command that creates the queued resource."""
@@ -173,34 +173,34 @@ class QueuedTPU(TPU):
         return self._about('delete the TPU and its place in the queue', 'queued-resources', 'delete', '--force')
 
     def rehearsed(self) -> Mapping[Command, Any]:
-        """Return what gcloud answers of a queued resource whose TPU is ready."""
+        """Return gcloud's answers for a queued resource whose TPU is ready."""
         return {self.look(): {'state': {'state': 'ACTIVE'}}, **TPU(self.wanted).rehearsed()}
 
-    def find(self, runner: CommandRunner) -> Found | None:
-        """Return what stands: the TPU once its queued resource is active, else the resource; None without one.
+    def find(self, runner: CommandRunner) -> ExistingTPU | None:
+        """Return the TPU once its queued resource is active, before that the resource; None without either.
 
         Raises:
-            UserError: gcloud does not say.
+            UserError: gcloud fails.
         """
         told = runner.ask(self.look())
         if told is None:
             return None
         state = told['state']
         if state['state'] == 'ACTIVE':
-            return TPU(self.wanted).find(runner) or Found(state['state'])
-        return Found(state['state'], why=state.get('failedData', {}).get('error', {}).get('message'))
+            return TPU(self.wanted).find(runner) or ExistingTPU(state['state'])
+        return ExistingTPU(state['state'], why=state.get('failedData', {}).get('error', {}).get('message'))
 
 
 def bring_up(
     tpu: TPU, runner: CommandRunner, retry: RetryPolicy, say: Callable[[str], None], again: bool = False
-) -> Found:
-    """Wait until a TPU is ready that stands, or create it. One that was taken away is deleted and created again.
+) -> ExistingTPU:
+    """Wait for an existing TPU to be ready, or create one. A lost TPU is deleted and created again.
 
     Args:
-        again: it was there before, so wait for it even where there is none to be had at first.
+        again: the TPU existed before, so wait if there is no capacity at first.
 
     Raises:
-        UserError: it is refused, it is another one than is asked for, or it is not ready in time.
+        UserError: gcloud fails, the existing TPU is of another type or cannot be used, or it is not ready in time.
     """
     deadline, last = time.monotonic() + 60 * retry.minutes, None
     while True:
@@ -213,7 +213,7 @@ def bring_up(
         if left <= 0:
             raise UserError(
                 f'{tpu.wanted.name} is not ready after --wait_minutes={retry.minutes:g}: it is {state}; '
-                f'the same command waits on, and this gives it up: {tpu.delete().line}'
+                f'the same command continues to wait, and this cancels: {tpu.delete().line}'
             )
         if state != last:
             say(f'{tpu.wanted.name} is {state}')
@@ -226,30 +226,30 @@ def bring_up(
 
 
 def require_done(runner: CommandRunner, command: Command, seconds: float | None = None) -> None:
-    """Run a command of gcloud's own; one that takes longer than so many seconds is ended, and no more is said of it.
+    """Run a command of gcloud's own; one that takes longer than `seconds` is ended without an error.
 
     Raises:
-        UserError: it is refused.
+        UserError: gcloud fails.
     """
     ended = runner.do(command, seconds)
-    if ended.status > 0:  # below, it is the signal that ended it
+    if ended.status > 0:  # a negative status is the signal that ended it
         raise refusal(ended)
 
 
-def _require_usable(tpu: TPU, found: Found | None) -> None:
+def _require_usable(tpu: TPU, found: ExistingTPU | None) -> None:
     wanted = tpu.wanted
     if found and found.slice not in (None, wanted.slice):
-        raise UserError(f'{wanted.name} stands, and is a {found.slice}: choose another --name, or delete it')
+        raise UserError(f'{wanted.name} exists and is a {found.slice}: choose another --name, or delete it')
     if found and found.state in _STOPPED:
         raise UserError(f'{wanted.name} is {found.state}: start it or delete it, or choose another --name')
     if found and found.state == 'FAILED':
         raise UserError(
-            f'{wanted.name} could not be had, and must be deleted: {found.why or "gcloud does not say why"}'
+            f'{wanted.name} could not be created, and must be deleted: {found.why or "gcloud gives no reason"}'
         )
 
 
-def _make(tpu: TPU, found: Found | None, runner: CommandRunner, seconds: float, again: bool) -> bool:
-    """Create a TPU in place of what was found; return whether there was capacity for one."""
+def _make(tpu: TPU, found: ExistingTPU | None, runner: CommandRunner, seconds: float, again: bool) -> bool:
+    """Create a TPU, in place of a lost one; return True if there was capacity."""
     if found:
         require_done(runner, tpu.delete(), seconds)
     try:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of prepared data: each folder is named by a digest of everything it was made from.
+"""Cache of prepared data: each folder is named by a digest of all its sources and settings.
 
-A folder appears whole or not at all, and holds the SHA-256 of each of its files. These are verified when the folder is
-opened, once a process, at the speed of SHA-256: 0.5 to 2 s for each GB. A damaged folder is made anew.
+A folder appears atomically, and contains the SHA-256 of each of its files. They are verified when the folder is opened,
+once per process, at the speed of SHA-256: 0.5 to 2 s per GB. A damaged folder is rebuilt.
 """
 
 import contextlib
@@ -27,39 +27,39 @@ from saccade.paths import read_text
 from saccade.progress import counted
 from saccade.types import Part, UserError
 
-# Part of a tokenizer's key: another number wherever its training changes.
+# Part of a tokenizer's key; increase it when training changes.
 _FORMAT = 2
-# Characters tokenised at a time; an encoding takes some hundred bytes of memory a character.
+# Characters tokenised at a time; an encoding takes some hundred bytes of memory per character.
 _GROUP = 1 << 21
 DIGESTS = 'digests.json'
 _LOG = logging.getLogger(__name__)
 
 
 def trained(tokenizer: Part[Trainer], texts: Callable[[], Iterable[str]], corpus: str, cache: Path) -> Tokenizer:
-    """Train a tokenizer, or find that done in the cache.
+    """Train a tokenizer, or load it from the cache.
 
     Args:
-        texts: gives them where it must be trained.
-        corpus: the digest of the texts.
+        texts: returns the training texts, if it must be trained.
+        corpus: digest of the texts.
 
     Raises:
-        UserError: it cannot be trained on them.
+        UserError: it cannot be trained on the texts.
     """
     trainer = tokenizer()
-    read = [trainer.digest] if hasattr(trainer, 'digest') else []  # of a file that it reads
+    read = [trainer.digest] if hasattr(trainer, 'digest') else []  # a trainer that reads a file
     name = f'tokenizer-{digest(_FORMAT, corpus, spec(tokenizer), *read)}'
-    folder = kept(cache / name, lambda new: trainer.train(texts()).save(new))
+    folder = cached(cache / name, lambda new: trainer.train(texts()).save(new))
     return Tokenizer.load(folder / 'tokenizer.json')
 
 
 def each(documents: Sequence[Any]) -> Iterator[Any]:
-    """Documents one after another, each read when its turn comes."""
+    """Yield documents one after another, each read on demand."""
     count = len(documents)
     return counted((documents[number] for number in range(count)), 'reading data', count, 'rows')
 
 
 def groups(documents: Sequence[Any], size: Callable[[Any], int]) -> Iterator[list[Any]]:
-    """Documents as many at a time as are to be tokenised together, by their size in characters."""
+    """Yield groups of documents to tokenise together, up to a total size in characters."""
     group, total = [], 0
     for document in each(documents):
         group.append(document)
@@ -71,21 +71,22 @@ def groups(documents: Sequence[Any], size: Callable[[Any], int]) -> Iterator[lis
 
 
 def spec(value: Any) -> Any:
-    """Turn a part back into what a config would hold."""
+    """Convert a part back to its form in a config."""
     if isinstance(value, Part):
         return {'use': value.name, **{key: spec(item) for key, item in value.arguments}}
     return [spec(item) for item in value] if isinstance(value, tuple) else value
 
 
 def digest(*values: Any) -> str:
-    """A name that no other values have."""
+    """Return a hash of JSON values, used as a name."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def kept(folder: Path, make: Callable[[Path], None]) -> Path:
-    """Return a folder of the cache, verified: made where it is missing, and made anew where it is damaged.
+def cached(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Return a verified folder of the cache: built if it is missing, rebuilt if it is damaged.
 
-    Several processes may make it at once. The first to finish puts its own in place, and the others use that.
+    Several processes may build it at the same time. The first to finish puts its folder in place, and the others use
+    it.
 
     Args:
         make: writes the files into an empty folder.
@@ -98,7 +99,7 @@ def kept(folder: Path, make: Callable[[Path], None]) -> Path:
     if not wrong:
         return folder
     if there:
-        _LOG.warning('%s: %s; it is made anew', folder, wrong)
+        _LOG.warning('%s: %s; it is rebuilt', folder, wrong)
     try:
         with _drafted(folder) as draft:
             make(draft / 'new')
@@ -107,29 +108,29 @@ def kept(folder: Path, make: Callable[[Path], None]) -> Path:
     except OSError as error:
         if not there:
             raise
-        raise UserError(f'{folder}: {wrong}, and it cannot be made anew ({error}): delete it') from error
+        raise UserError(f'{folder}: {wrong}, and it cannot be rebuilt ({error}): delete it') from error
     for draft in folder.parent.glob(f'.draft-{folder.name}-*'):
-        with contextlib.suppress(OSError), (draft / '.lock').open() as lock:  # which its maker holds while it lives
+        with contextlib.suppress(OSError), (draft / '.lock').open() as lock:  # held by a running builder
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(draft, ignore_errors=True)
     return folder
 
 
 def is_sound(folder: Path) -> bool:
-    """Whether the files of a folder are as they were written, or nobody wrote down how they were."""
+    """True if the files of a folder match their digests, or if the folder has no digests."""
     return not (folder / DIGESTS).exists() or not _wrong(folder)
 
 
 @contextlib.contextmanager
 def _drafted(folder: Path) -> Iterator[Path]:
-    """Give a folder beside another, with an empty folder 'new' in it; delete it at the end."""
+    """Context with a draft folder next to `folder`, which contains an empty folder 'new'; it is deleted at the end."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     begun = Path(tempfile.mkdtemp(prefix=f'.begun-{folder.name}-', dir=folder.parent))
     draft = begun.with_name(begun.name.replace('.begun-', '.draft-', 1))
     try:
         (begun / 'new').mkdir()
         with _locked(begun):
-            begun.rename(draft)  # now that it is locked: others take away drafts that nobody holds
+            begun.rename(draft)  # after locking, since others delete unlocked drafts
             yield draft
     finally:
         for path in (begun, draft):
@@ -138,7 +139,7 @@ def _drafted(folder: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, where the disk has locks; other users of the folder may hold it too."""
+    """Context that holds a folder's lock, if the disk supports locks; the lock may be shared."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
             lock = os.open(folder / '.lock', os.O_RDONLY | os.O_CREAT)
@@ -148,8 +149,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _publish(draft: Path, folder: Path) -> None:
-    """Put the new folder of a draft in place, and take a damaged one away; leave a sound one there."""
-    with _locked(folder.parent):  # else one might take away what another has just put there
+    """Put a draft's new folder in place of a missing or damaged one; keep an intact one."""
+    with _locked(folder.parent):  # otherwise one process might remove a folder that another has just put in place
         if not _wrong(folder):
             return
         if os.path.lexists(folder):
@@ -158,23 +159,23 @@ def _publish(draft: Path, folder: Path) -> None:
 
 
 def _wrong(folder: Path) -> str:
-    """Say what is wrong with a folder: the first file that is not as it was written; empty for a sound folder."""
+    """Return the first fault of a folder: a file that differs from its digest; '' for a sound folder."""
     if not folder.is_dir():
-        return 'is no folder'
+        return 'is not a folder'
     try:
         written, there = dict(json.loads(read_text(folder / DIGESTS))), _digests(folder)
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        return f'{DIGESTS}, by which its files are verified, cannot be read ({error})'
+        return f'{DIGESTS}, which verifies its files, cannot be read ({error})'
     for name in sorted(written.keys() | there.keys()):
         if name not in there:
             return f'{name} is missing'
         if there[name] != written.get(name):
-            return f'{name} is not as it was written'
+            return f'{name} has changed since it was written'
     return ''
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of each file below a folder, but for hidden ones."""
+    """Return the SHA-256 of each file below a folder, except hidden ones."""
     files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob('*')) if file.is_file()}
     chosen = {
         name: file.stat()
@@ -186,7 +187,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 @functools.cache
 def _sha256(file: Path, inode: int, size: int, changed: int) -> str:
-    """Read a file once, and again when its inode, its size in bytes or its time in nanoseconds is another."""
+    """Hash a file once, and again only if its inode, size [bytes] or modification time [ns] changes."""
     with file.open('rb') as opened:
         return hashlib.file_digest(opened, 'sha256').hexdigest()
 
@@ -199,16 +200,16 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read_arrays(folder: Path) -> dict[str, np.ndarray]:
-    """Map the arrays of a folder into memory."""
+    """Return memory-mapped arrays of a folder."""
     return {path.stem: np.load(path, mmap_mode='r') for path in folder.glob('*.npy')}
 
 
 @contextlib.contextmanager
 def explained(cache: Path) -> Iterator[None]:
-    """Say in one line what goes wrong in the cache folder.
+    """Context that converts an OSError of the cache folder into a one-line error.
 
     Raises:
-        UserError: something cannot be written or read.
+        UserError: a file cannot be written or read.
     """
     try:
         yield

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets: open the source, take or make a processor, write arrays into the cache once, make rows."""
+"""Base of the datasets: open the source, open or make a processor, write arrays into the cache once, build rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, explained, kept, read_arrays, write_arrays
+from saccade.data.cache import cached, digest, explained, read_arrays, write_arrays
 from saccade.data.split import Prepared, Split
 from saccade.types import Model, Part, Processor
 
-_FORMAT = 3  # part of the cache key: another number wherever the arrays of a dataset or their meaning change
+_FORMAT = 3  # part of the cache key; increase it when the arrays of a dataset or their meaning change
 
 Arrays = Mapping[str, np.ndarray]
 BySplit = Mapping[str, Arrays]
@@ -26,9 +26,9 @@ class Source:
     """Source of a dataset: its examples by split.
 
     Attributes:
-        splits: the examples by split: 'train', 'validation', then those of tests.
-        digest: changes whenever an example or its split does.
-        versions: of what the examples were read from, by name, where they change with it.
+        splits: examples by split: 'train', 'validation', then test splits.
+        digest: changes with any example or its split.
+        versions: versions of the source, by name, if the examples depend on them.
     """
 
     splits: Mapping[str, Any]
@@ -36,73 +36,72 @@ class Source:
     versions: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def facts(self) -> dict[str, Any]:
-        """What tells it from other data: the digest; and in numbers and names that may say how they differ."""
+        """Return facts that identify the data: the digest, and numbers and versions that may explain a difference."""
         examples = {f'{name} examples': len(examples) for name, examples in self.splits.items()}
         return {'digest': self.digest, **examples, **self.versions}
 
 
 class DatasetBase(ABC):
-    """Base of a dataset; a subclass is a dataclass and gives the steps of `prepare`.
+    """Base of a dataset; a subclass is a dataclass and implements the steps of `prepare`.
 
-    Attributes: context_length, places of a row.
+    Attributes: context_length, number of positions in a row.
     """
 
     context_length: int
 
     @abstractmethod
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
 
     @abstractmethod
     def open_processor(self, folder: Path) -> Processor | None:
-        """Open the processor in a run's folder or a Hugging Face directory; None where there is none."""
+        """Open the processor in a run's folder or a Hugging Face directory; None if there is none."""
 
     @abstractmethod
     def require_model(self, model: Part[Model], processor: Processor | None) -> None:
-        """Refuse a model that cannot take what the processor makes; None for the one that will be made."""
+        """Check that a model fits the processor; None is the processor that `prepare` will make."""
 
     def prepare(self, cache: Path, processor: Any = None) -> Prepared:
-        """Process the dataset, or find that done in the cache, and make rows of it.
+        """Process the dataset, or load it from the cache, and build rows.
 
         Args:
-            cache: folder that outlives the run; two processes may prepare the same data in it at once.
-            processor: the one to use; None: make one from the training split, once for each dataset and
-                specification.
+            cache: persistent folder; several processes may prepare the same data in it at once.
+            processor: processor to use; None makes one from the training split, once per dataset and specification.
 
         Raises:
-            UserError: the dataset cannot be read, is empty, or is not as it must be; the processor does not serve it;
-                a split has nothing to predict; the cache cannot be written.
+            UserError: the dataset cannot be read, is empty or invalid; the processor does not suit it; a split has no
+                targets; the cache cannot be written.
         """
         cache = Path(cache)
         with explained(cache):
             source = self._open(cache)
             used = self._make_processor(source, cache) if processor is None else processor
-            frame = self.frame(used)  # before anything is written: it refuses a processor
+            frame = self.frame(used)  # before writing, since it checks the processor
             name = digest(_FORMAT, source.digest, used.digest, self._key)
-            folder = kept(cache / name, lambda new: self._write(source, used, new))
+            folder = cached(cache / name, lambda new: self._write(source, used, new))
             arrays = {name: read_arrays(folder / name) for name in source.splits}
         return Prepared(used, self._splits(arrays, source, frame, used), source.facts())
 
     @abstractmethod
     def frame(self, processor: Any) -> Any:
-        """Return how examples stand in a row.
+        """Return the row layout.
 
         Raises:
-            UserError: the processor does not serve the dataset.
+            UserError: the processor does not suit the dataset.
         """
 
     @property
     @abstractmethod
     def _key(self) -> Any:
-        """The cache key of the arrays, besides the source and the processor: whatever else decides them."""
+        """Cache key of the arrays in addition to the source and the processor: all other settings that affect them."""
 
     @abstractmethod
     def _open(self, cache: Path) -> Source:
-        """Open what the dataset is made from."""
+        """Open the source of the dataset."""
 
     @abstractmethod
     def _make_processor(self, source: Source, cache: Path) -> Any:
-        """Make the processor from the training split, or find it in the cache."""
+        """Make the processor from the training split, or load it from the cache."""
 
     def _write(self, source: Source, processor: Any, folder: Path) -> None:
         """Write the arrays of each split into a folder named after it."""
@@ -110,9 +109,9 @@ class DatasetBase(ABC):
             write_arrays(folder / name, arrays)
 
     def _arrays(self, source: Source, processor: Any) -> BySplit:
-        """Make the arrays of each split, where they can be held in memory."""
+        """Return the arrays of each split, if they fit in memory."""
         raise NotImplementedError
 
     @abstractmethod
     def _splits(self, arrays: BySplit, source: Source, frame: Any, processor: Any) -> dict[str, Split]:
-        """Make rows on the arrays of each split."""
+        """Build rows from the arrays of each split."""

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files in folders named after their classes, in two splits.
 
-PATH/CLASS/*                    a share of each class is held out; or
-PATH/train/CLASS/*              with PATH/validation, valid, val or test beside it
+PATH/CLASS/*                    a fraction of each class is held out; or
+PATH/train/CLASS/*              with PATH/validation, valid, val or test next to it
 
-Hidden files and folders, and what editors and systems leave behind, are neither classes nor examples.
+Hidden files and folders, and leftovers of editors and systems, are neither classes nor examples.
 """
 
 import itertools
@@ -24,12 +24,12 @@ from saccade.data.stratified import stratified
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
-_HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders beside 'train', the first that is there
+_HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders next to 'train'; the first that exists is used
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledFiles:
-    """Labelled files of a split. Attributes: paths; labels, the class of each; names of the classes."""
+    """Labelled files of a split. Attributes: paths; labels, the class index of each; names of the classes."""
 
     paths: list[Path]
     labels: Int[np.ndarray, 'files']
@@ -42,13 +42,13 @@ def labelled_splits(
     """Return the files of 'train' and 'validation', and a digest of their names and sizes.
 
     Args:
-        endings: of the files that count, in lower case.
-        what: they are, in the plural.
-        classes: how many there are.
-        validation: share of each class that is held out, where there is no folder of its own.
+        endings: endings of the files to read, in lower case.
+        what: noun for these files, in the plural.
+        classes: number of classes.
+        validation: fraction of each class to hold out, if there is no folder for it.
 
     Raises:
-        UserError: there is no such folder, no file in it, or not so many classes.
+        UserError: the folder does not exist, has no such files, or has another number of classes.
     """
     if not folder.is_dir():
         raise UserError(f'data.path: {folder}: there is no such folder')
@@ -74,7 +74,7 @@ def labelled_splits(
 
 
 def by_class(folder: Path, endings: Collection[str], what: str) -> list[Path]:
-    """Return the files in the folders of a folder, in order, and warn how many others are left out.
+    """Return the files in the subfolders of a folder, sorted; log the number of other files.
 
     Raises:
         UserError: there are none.
@@ -82,10 +82,10 @@ def by_class(folder: Path, endings: Collection[str], what: str) -> list[Path]:
     there = visible_files(folder)
     found = sorted(path for path in there if path.parent.parent == folder and path.suffix.lower() in endings)
     if not found:
-        raise UserError(f'{folder}: holds no folder with {what}; each class has a folder of its name')
+        raise UserError(f'{folder}: has no folder with {what}; each class needs a folder of its name')
     if len(found) < len(there):
         others = len(there) - len(found)
-        _LOG.warning('%s: left out %d files that are no %s or not in the folder of a class', folder, others, what)
+        _LOG.warning('%s: skipped %d files that are not %s or not in the folder of a class', folder, others, what)
     return found
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Input pipeline, through Grain: rows become batches, shuffled without end for training, once through for evaluation.
+"""Input pipeline, through Grain: rows become batches, shuffled and repeated for training, in order once for evaluation.
 
-Batch number n is a function of the seed and n alone. So the whole state of the data is one integer, the same
-on any number of processes: each yields its own contiguous share of every batch, and the shares of processes
-0, 1, ... joined are the batch. Where rows lie in buckets by their length, a batch is of one bucket, and the buckets
-take turns as often as they have batches; each runs through epochs of its own.
+Batch n is a function of only the seed and n. So the state of the data is one integer, on any number of processes: each
+yields its contiguous share of every batch, and the shares of processes 0, 1, ... joined are the batch. If rows are in
+buckets by length, a batch has rows of one bucket; buckets are mixed in proportion to their numbers of batches, and each
+has its own epochs.
 """
 
 import dataclasses
@@ -26,14 +26,14 @@ _MOST_ROWS = 2**32
 def train_batches(
     split: Split, batch_size: int, seed: int, start: int, process: int = 0, processes: int = 1
 ) -> Iterator[Row]:
-    """Yield batches without end; each epoch has an order of its own, and batches run across its end.
+    """Yield batches endlessly; each epoch has a new order, and a batch may span two epochs.
 
     Prefetches in threads until the iterator is dropped or its `close()` is called.
 
     Args:
-        batch_size: rows in a batch, over all processes; of shorter ones, that lie in buckets, there are more.
-        start: batches already consumed.
-        process: which of the `processes` this is.
+        batch_size: number of rows per batch over all processes; for a bucket of shorter rows it is larger.
+        start: number of batches already consumed.
+        process: index of this process among `processes`.
 
     Raises:
         UserError: the batch does not divide among the processes; a number is out of range.
@@ -59,12 +59,12 @@ def train_batches(
 def eval_batches(
     split: Split, batch_size: int, process: int = 0, processes: int = 1, limit: int | None = None
 ) -> Iterator[Row]:
-    """Yield the rows once, in order; rows of padding fill up the last batch.
+    """Yield the rows once, in order; the last batch is filled up with padding rows.
 
     Args:
-        batch_size: rows in a batch, over all processes.
-        process: which of the `processes` this is.
-        limit: batches at most; None: all.
+        batch_size: number of rows per batch over all processes.
+        process: index of this process among `processes`.
+        limit: maximum number of batches; None for all.
 
     Raises:
         UserError: the batch does not divide among the processes; a number is out of range.
@@ -79,12 +79,12 @@ def eval_batches(
 
 
 def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> Iterator[Row]:
-    """Yield so many windows at random offsets of the stream, as nanoGPT estimates a loss.
+    """Yield `windows` windows at random offsets of the stream, as in nanoGPT's loss estimate.
 
     Raises:
-        UserError: the rows are no parts of one stream of tokens, or the windows do not fill whole batches.
+        UserError: the rows are not parts of one stream of tokens, or the windows do not fill whole batches.
     """
-    _require(isinstance(split.rows, Rowed), 'windows: are of a stream of tokens, and these data are examples')
+    _require(isinstance(split.rows, Rowed), 'windows: need a stream of tokens, but these data are separate examples')
     _require(
         windows >= 1 and windows % batch_size == 0,
         f'windows: {windows} must be a multiple of the batch of {batch_size} rows',
@@ -94,7 +94,7 @@ def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> It
 
 
 def _reader(rows: RowSource, share: slice) -> Callable[[np.ndarray], Row]:
-    """Return the function from the row numbers of a whole batch to this process's share of the batch."""
+    """Return a function from the row numbers of a whole batch to this process's share of the batch."""
 
     def read(numbers: np.ndarray) -> Row:
         chosen = [rows[number] if number < len(rows) else rows.padding() for number in numbers[share].tolist()]
@@ -106,7 +106,7 @@ def _reader(rows: RowSource, share: slice) -> Callable[[np.ndarray], Row]:
 def _prefetched(batches: 'grain.MapDataset') -> Iterator[Row]:
     import grain
 
-    # Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
+    # Building a batch is a few small copies: two threads keep ahead of the step, and eight batches need little memory.
     return iter(batches.to_iter_dataset(grain.ReadOptions(num_threads=2, prefetch_buffer_size=8)))
 
 
@@ -122,11 +122,11 @@ def _share(batch_size: int, process: int, processes: int) -> slice:
 
 
 def shuffled(rows: int, seed: int) -> 'grain.MapDataset':
-    """The numbers of the rows in an order of the epoch's own.
+    """Return the row numbers, in a new order for each epoch.
 
     One pass of Grain's shuffle, four rounds of a Feistel network, leaves neighbours correlated (0.4 over a million
-    rows, where batches of overlapping windows should be far apart); after three passes nothing is measurable.
-    Seeds are spread apart, since Grain shuffles epoch e with seed + e: 7's second epoch would be 8's first.
+    rows, although batches of overlapping windows should be far apart); after three passes no correlation is measurable.
+    Seeds are hashed, since Grain shuffles epoch e with seed + e: seed 7's second epoch would be seed 8's first.
     """
     import grain
 

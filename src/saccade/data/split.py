@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prepared data, ready for batches: for each split, rows with random access."""
+"""Prepared data: rows with random access, for each split."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ import numpy as np
 
 from saccade.types import Metric, Processor
 
-PERPLEXITY = Metric('perplexity', 'lowest', 1.0)  # of splits whose loss is nats a token
+PERPLEXITY = Metric('perplexity', 'lowest', 1.0)  # for splits whose loss is in nats per token
 
 Row = dict[str, np.ndarray | np.generic]
 
@@ -30,29 +30,29 @@ class RowSource(Protocol):
     def __getitem__(self, row: int) -> Row: ...
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row without targets."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Bucket:
-    """Bucket: rows of about one length, which are shorter than a split's own.
+    """Bucket of rows of similar length, shorter than the rows of its split.
 
     Attributes:
-        rows: random access to them.
-        times: how many of them have as many tokens as one of the split's own.
+        rows: random access to the rows.
+        times: number of these rows with as many tokens as one row of the split.
     """
 
     rows: RowSource
     times: float
 
     def batch_size(self, longest: int) -> int:
-        """Rows of a batch with about as many tokens as `longest` of the split's own."""
+        """Return the number of rows with about as many tokens as `longest` rows of the split."""
         return bucketed(longest, self.times)
 
 
 def bucketed(longest: int, times: float) -> int:
-    """Return `times` as many rows, or a few less: what divides by a power of two still does, as devices ask for."""
+    """Return about `times` the number of rows, divisible by the same power of two, as needed for devices."""
     unit = longest & -longest or 1
     return int(longest * times) // unit * unit
 
@@ -63,10 +63,10 @@ class Split:
 
     Attributes:
         rows: random access to the rows.
-        targets: what is predicted, as many as there are of `unit`.
-        unit: what a target is, in the plural.
-        buckets: the rows by their length, to learn from in batches of one length each; empty to take them as they are.
-        reports: declarations of what `derived` returns; its dataset has them too.
+        targets: number of targets, in `unit`.
+        unit: noun for targets, in the plural.
+        buckets: rows by length, for training batches of one length each; empty for batches of `rows`.
+        reports: declared metrics of `derived`; the dataset declares them too.
     """
 
     reports: ClassVar[tuple[Metric, ...]] = ()
@@ -77,7 +77,7 @@ class Split:
     buckets: tuple[Bucket, ...] = ()
 
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Metrics that follow from the means of the whole split, by name."""
+        """Return metrics that follow from the means over the whole split, by name."""
         return {}
 
 
@@ -86,8 +86,8 @@ class Prepared:
     """Prepared data, ready for batches.
 
     Attributes:
-        processor: what made arrays of the examples; None where nothing was needed.
-        source: what tells the data that they were made of from other data, in JSON's types; 'digest' among it.
+        processor: converts examples to arrays; None if none is needed.
+        source: facts that identify the source data, in JSON's types, including 'digest'.
     """
 
     processor: Processor | None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stratified split: of each class the same share is held out, always the same examples."""
+"""Stratified split: a fixed fraction of each class is held out, deterministically."""
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -9,10 +9,10 @@ from saccade.types import UserError
 
 
 def stratified(labels: Int[np.ndarray, 'examples'], share: float) -> Bool[np.ndarray, 'examples']:
-    """Return which examples are held out.
+    """Return True for the examples that are held out.
 
     Raises:
-        UserError: the share is no fraction, or leaves a class with none to learn from or none to be judged by.
+        UserError: the share is not a fraction, or leaves a class without examples for training or for validation.
     """
     if not 0 < share < 1:
         raise UserError(f'data.validation: {share} is not a fraction between 0 and 1')

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of text, whose processor is a tokenizer."""
+"""Base of text datasets, whose processor is a tokenizer."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -18,39 +18,39 @@ from saccade.types import Model, Part
 
 
 class TokenizedBase(DatasetBase):
-    """Base of a dataset of text.
+    """Base of a text dataset.
 
     Attributes:
-        tokenizer: how to train the tokenizer.
-        context_length: tokens of a row.
+        tokenizer: trainer of the tokenizer.
+        context_length: number of tokens per row.
     """
 
     tokenizer: Part[Trainer]
 
-    _columns: tuple[str, ...] = ()  # those that are tokenised, where there are columns
+    _columns: tuple[str, ...] = ()  # tokenised columns, if there are columns
 
     def open_processor(self, folder: Path) -> Tokenizer | None:
-        """Open the tokenizer.json, or the vocab.txt, of a folder; None where it has neither.
+        """Open the tokenizer.json or the vocab.txt of a folder; None if it has neither.
 
         Raises:
-            UserError: it is damaged, or has special tokens alone.
+            UserError: the file is damaged, or has only special tokens.
         """
         file = find_tokenizer(folder)
         return file and open_tokenizer(file)
 
     def require_model(self, model: Part[Model], processor: Tokenizer | None) -> None:
-        """Refuse a model with fewer embeddings than the tokenizer has, or may learn, tokens.
+        """Check that a model has an embedding for each token that the tokenizer has, or may learn.
 
         Raises:
-            UserError: so it is; the fields that set the size are named.
+            UserError: the model has too few embeddings; the message names the fields that set the number.
         """
         require_room(model, *(most_tokens(self) if processor is None else processor.sizes))
 
     def frame(self, processor: Tokenizer) -> Any:
-        """Return how texts stand in a row, with the special tokens of a tokenizer.
+        """Return the row layout, with the special tokens of a tokenizer.
 
         Raises:
-            UserError: it lacks one.
+            UserError: the tokenizer lacks a special token.
         """
         return Frame.of(processor, self.context_length)
 
@@ -60,4 +60,4 @@ class TokenizedBase(DatasetBase):
 
     @abstractmethod
     def _texts(self, examples: Any) -> Iterable[str]:
-        """What to train the tokenizer on, of the examples of a split."""
+        """Return the texts of a split to train the tokenizer on."""

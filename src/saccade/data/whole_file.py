@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text files that are written whole or not at all."""
+"""Atomic writes of text files."""
 
 import os
 import uuid
@@ -10,7 +10,7 @@ from saccade.types import UserError
 
 
 def write_whole(path: Path, text: str, what: str) -> None:
-    """Write a text file, whole or not at all; `what` it is says the error.
+    """Write a text file atomically; `what` is a noun for it in the error.
 
     Raises:
         UserError: the file cannot be written.

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Examples in a batch of trained models, whatever their number, so that few programs are compiled.
+"""Default batch sizes of trained models in use; a partial batch is padded to them, so that few programs are compiled.
 
-Flags show them as their defaults, so this imports nothing.
+Flags show them as their defaults, so this file imports nothing.
 """
 
 PREDICTED = 16  # texts or other examples

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Beam search: at each step keep the K most probable partial texts.
+"""Beam search: keep the K most probable hypotheses at each step.
 
     score(Y) = log p(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6)^α        |Y| in tokens, the end token included
 
 Wu et al. 2016, "Google's Neural Machine Translation System", equation 14, https://arxiv.org/abs/1609.08144, without the
-coverage penalty. A text is finished where its end token is among the K best candidates of a step. In groups, later ones
-choose by log p less λ for each text of an earlier group that has just taken the same token (Vijayakumar et al. 2018,
-"Diverse Beam Search", section 3, https://arxiv.org/abs/1610.02424); scores stay without it. Of equal candidates the one
-of the better beam is taken, then the lower token; of equal texts the one finished first. Cost: a step of K B rows.
+coverage penalty. A hypothesis is finished when its end token is among the K best candidates of a step. With several
+groups, later groups choose by log p minus λ for each hypothesis of an earlier group that took the same token at this
+step (Vijayakumar et al. 2018, "Diverse Beam Search", section 3, https://arxiv.org/abs/1610.02424); scores exclude this
+term. Ties: the candidate of the better beam, then the lower token; of finished texts, the earlier one. Cost: a step of
+K B rows.
 """
 
 from collections.abc import Sequence
@@ -49,9 +50,9 @@ class Texts:
     """Hypotheses of each row, the best first.
 
     Attributes:
-        tokens: what follows the first `counts` of a text is of no use.
-        counts: tokens before the end token, or as many as there was room for.
-        scores: -inf where there is no text.
+        tokens: token ids; entries after the first `counts` are undefined.
+        counts: number of tokens before the end token, or the maximum length.
+        scores: log p, or scores; -inf if there is no hypothesis.
     """
 
     tokens: Int[Array, 'B K M']
@@ -59,15 +60,15 @@ class Texts:
     scores: Float[Array, 'B K']
 
     def at(self, places: Int[Array, 'B J']) -> 'Texts':
-        """Those at these places of each row."""
+        """Return the hypotheses at these indices of each row."""
         return jax.tree.map(lambda leaf: _picked(leaf, places), self)
 
     def best(self, count: int) -> 'Texts':
-        """So many of the highest scores."""
+        """Return the `count` hypotheses with the highest scores."""
         return self.at(jax.lax.top_k(self.scores, count)[1])
 
-    def beside(self, others: 'Texts') -> 'Texts':
-        """These, and others after them."""
+    def joined(self, others: 'Texts') -> 'Texts':
+        """Return these hypotheses followed by others."""
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), self, others)
 
 
@@ -76,11 +77,11 @@ class _Now:
     """State of the search.
 
     Attributes:
-        state: the model's, of all beams.
-        newest: the last token of each beam, which is not in the state yet.
+        state: the model's state, for all beams.
+        newest: last token of each beam, not yet in the state.
         live, finished: unfinished and finished hypotheses of each group.
-        done: rows whose search has ended.
-        steps: tokens decoded so far.
+        done: True for rows whose search has ended.
+        steps: number of tokens decoded so far.
     """
 
     state: State
@@ -96,14 +97,14 @@ class Beam:
     """Beam search.
 
     Attributes:
-    beams: K, over all groups.
-    alpha: the exponent of the length penalty; 0 for none.
-    early_stopping: a row is done once there are K texts; else once no text in the making could score higher than the
-        worst of K, however long it became.
-    max_tokens: written of a row at most, the end token included; 0 for the model's context.
-    groups: beams that choose apart.
-    diversity: λ, in nats.
-    rules: constraints on the tokens.
+        beams: number of beams over all groups (K).
+        alpha: exponent of the length penalty; 0 for none.
+        early_stopping: end a row's search at K finished hypotheses; otherwise when no live hypothesis can still score
+            higher than the worst of K, at any length.
+        max_tokens: maximum number of new tokens per row, including the end token; 0 for the model's context.
+        groups: number of groups of beams, which select candidates separately.
+        diversity: λ, in nats.
+        rules: constraints on the tokens.
     """
 
     beams: Count
@@ -122,17 +123,17 @@ class Beam:
             raise UserError('decode.beam:Beam: alpha and diversity must be at least 0')
 
     def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
-        """Write for each row of a batch the best text that is found."""
+        """Generate the best hypothesis for each row of a batch."""
         found = self.translations(model, params, batch)
         return Written(found.tokens[:, 0], found.counts[:, 0])
 
     def translations(self, model: Seq2Seq, params: Params, batch: Batch) -> Texts:
-        """Find K texts for each row of a batch."""
+        """Return K hypotheses for each row of a batch."""
         most = self.max_tokens or model.context_length
         return self.search(after_sources(model, params, batch, most), most, batch['end'])
 
     def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Texts:
-        """Find K texts of so many tokens at most for each row; for use inside a compiled program."""
+        """Return K hypotheses of at most `most` tokens for each row; for use inside a compiled program."""
         B, K = opening.before.shape[0], self._each
         end = jnp.broadcast_to(end, (B,))
         empty = Texts(
@@ -140,7 +141,7 @@ class Beam:
             counts=jnp.zeros((B, K), jnp.int32),
             scores=jnp.full((B, K), -jnp.inf, jnp.float32),
         )
-        begun = empty.replace(scores=empty.scores.at[:, 0].set(0.0))  # one beam, or all would be the same
+        begun = empty.replace(scores=empty.scores.at[:, 0].set(0.0))  # a single live beam, or all beams would be equal
         now = _Now(
             state=jax.tree.map(lambda leaf: repeat(leaf, 'B ... -> (B K) ...', K=self.beams), opening.state),
             newest=repeat(opening.before[:, -1], 'B -> B K', K=self.beams),
@@ -152,14 +153,14 @@ class Beam:
         now = jax.lax.while_loop(
             lambda now: (now.steps < most) & ~now.done.all(), partial(self._advance, opening, end), now
         )
-        # What has no end token when there is no more room is taken as it is.
+        # Hypotheses without an end token at the maximum length are accepted.
         unfinished = [self._penalised(live, live.counts, ~now.done) for live in now.live]
-        pools = [pool.beside(rest).best(self._each) for pool, rest in zip(now.finished, unfinished, strict=True)]
+        pools = [pool.joined(rest).best(self._each) for pool, rest in zip(now.finished, unfinished, strict=True)]
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), *pools).best(self.beams)
 
     @property
     def _each(self) -> int:
-        """Beams of a group."""
+        """Number of beams per group."""
         return self.beams // self.groups
 
     def _advance(self, opening: Opening, end: Int[Array, 'B'], now: _Now) -> _Now:
@@ -173,7 +174,7 @@ class Beam:
             allowed = self._allowed(log_p[group], opening.before, now.live[group], now.steps, end)
             found = self._chosen(allowed, taken, now.live[group], now.steps, end)
             live.append(found.live)
-            pool = now.finished[group].beside(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
+            pool = now.finished[group].joined(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
             finished.append(pool.best(self._each))
             origins.append(found.origins + group * self._each)
             tokens.append(found.tokens)
@@ -191,18 +192,18 @@ class Beam:
     def _allowed(
         self, log_p: Float[Array, 'B K V'], before: Int[Array, 'B T'], live: Texts, at: Int[Array, ''], end: Any
     ) -> Float[Array, 'B K V']:
-        """Log-probabilities of each beam's next token, -inf where the rules forbid it."""
+        """Return the log-probabilities of each beam's next token, -inf where the rules forbid it."""
         rules = jax.vmap(self.rules, (1, None, 1, None, None), 1)
         return rules(log_p, before, live.tokens, at, end)
 
     def _chosen(
         self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Texts, at: Int[Array, ''], end: Any
     ) -> '_Choice':
-        """Keep the K best candidates that do not end, and return those among the K best that end."""
+        """Select the K best candidates that continue, and the ones among the K best that end."""
         _, K, V = log_p.shape
         whole = rearrange(live.scores[..., None] + log_p, 'B K V -> B (K V)')
         chosen_by = whole - self.diversity * jnp.tile(taken, (1, K))
-        ways = 2 + len(self.rules.ends)  # each beam may end in all ways but one, and K must go on
+        ways = 2 + len(self.rules.ends)  # in each beam, all end tokens may rank above the K that continue
         _, places = jax.lax.top_k(chosen_by, min(ways * K, K * V))
         origins, tokens, scores = places // V, places % V, _picked(whole, places)
         ends = self.rules.are_ends(tokens, end[:, None])
@@ -217,12 +218,12 @@ class Beam:
         return _Choice(kept, among_best, _picked(origins, on), _picked(tokens, on))
 
     def _counted(self, found: '_Choice', end: Int[Array, 'B'], V: int) -> Float[Array, 'B V']:
-        """Count how many hypotheses of a group have just taken each token, the end token included."""
+        """Count the hypotheses of a group that took each token at this step, including the end token."""
         ended = (found.ended.scores > -jnp.inf).sum(axis=-1, keepdims=True)
         return jax.nn.one_hot(found.tokens, V).sum(axis=1) + ended * jax.nn.one_hot(end, V)
 
     def _penalised(self, texts: Texts, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Texts:
-        """Divide the scores by the length penalty; set those of other rows to -inf."""
+        """Divide the scores by the length penalty; set the scores of rows outside `rows` to -inf."""
         scores = texts.scores / self._penalty(lengths)
         return texts.replace(scores=jnp.where(rows[:, None], scores, -jnp.inf))
 
@@ -233,14 +234,14 @@ class Beam:
         worst = jnp.stack([texts.scores[:, -1] for texts in finished])
         if self.early_stopping:
             return (worst > -jnp.inf).all(axis=0)
-        # log p only falls, and the longest text divides it by most.
+        # log p only falls, and the penalty is largest at the maximum length.
         hoped = jnp.stack([texts.scores.max(axis=-1) for texts in live]) / self._penalty(most)
         return (worst >= hoped).all(axis=0)
 
 
 @struct.dataclass
 class _Choice:
-    """Candidates kept at a step. Attributes: live and ended hypotheses; beam and newest token of each live one."""
+    """Selection at a step. Attributes: live and ended hypotheses; beam and newest token of each live one."""
 
     live: Texts
     ended: Texts
@@ -280,12 +281,12 @@ def _continue(
 
 
 def _picked(values: Array, places: Int[Array, 'B J']) -> Array:
-    """Values at places of axis 1."""
+    """Return the values at these indices of axis 1."""
     return jax.vmap(lambda row, at: row[at])(values, places)
 
 
 def _reordered(state: PyTree, order: Int[Array, 'B K']) -> PyTree:
-    """Reorder the state to the beams that are kept, [B K], given by their number within the row."""
+    """Reorder the state to the selected beams, [B K], given by index within the row."""
     K = order.shape[1]
     flat = rearrange(order + K * jnp.arange(order.shape[0])[:, None], 'B K -> (B K)')
     return jax.tree.map(lambda leaf: jnp.take(leaf, flat, axis=0), state)

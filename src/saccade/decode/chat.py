@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chat: each line that is said is added to the transcript, and the model continues it.
+"""Chat: each line of the user is appended to a transcript, which the model continues.
 
-The model is given the newest tokens of the transcript, as many as leave room for an answer.
+The model sees the newest tokens of the transcript that leave room for an answer in the context.
 """
 
 import contextlib
@@ -20,16 +20,16 @@ from saccade.types import PRNGKey, UserError
 def chat(
     writer: Writer, lines: Iterable[str], key: PRNGKey, max_tokens: int | None = None, opening: str = ''
 ) -> Iterator[str]:
-    """Yield what is to be shown after each line: the answer, and before it whatever there is to say about it.
+    """Yield the texts to show after each line: notices, then the answer.
 
     Args:
-        lines: what is said; each but the first begins a new line of the transcript.
-        max_tokens: tokens of an answer at most; None: USUAL_TOKENS, or half the context if that is less.
-        opening: text that the transcript begins with.
+        lines: lines of the user; each but the first begins a new line of the transcript.
+        max_tokens: maximum length of an answer; None for USUAL_TOKENS, or half the context if that is less.
+        opening: start of the transcript.
 
     Raises:
-        UserError: an answer would fill the whole context, the opening cannot be encoded, or the model is of a folder
-            with a chat template.
+        UserError: `max_tokens` leaves no room for a transcript, the opening cannot be encoded, or the model comes from
+            a folder with a chat template.
     """
     if writer.generation.chat_template:
         raise UserError(
@@ -61,7 +61,7 @@ def chat(
 
 
 def typed_lines() -> Iterator[str]:
-    """Lines from the standard input, until an empty one or its end."""
+    """Yield lines of the standard input, until an empty line or its end."""
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         lines = iter(lambda: input('> '), '') if sys.stdin.isatty() else lines_of(sys.stdin.buffer, 'standard input')
         yield from itertools.takewhile(bool, lines)

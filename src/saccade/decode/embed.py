@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Embeddings: vectors of tokens, words and texts from any layer of a trained model; nearest neighbours of a token.
 
-What a layer makes of a token depends on the tokens around it: the vector of a word differs from text to text (Peters et
-al. 2018, "ELMo", section 5.3, https://arxiv.org/abs/1802.05365; Devlin et al. 2019, "BERT", section 5.3,
-https://arxiv.org/abs/1810.04805, which layers serve best). A text longer than the context is read in chunks that
-overlap, and each token's vector is that of the chunk in which it has most context.
+A layer's output at a token depends on the context, so the vector of a word differs from text to text (Peters et al.
+2018, "ELMo", section 5.3, https://arxiv.org/abs/1802.05365; Devlin et al. 2019, "BERT", section 5.3,
+https://arxiv.org/abs/1810.04805, compares layers). A text longer than the context is read in overlapping chunks, and
+each token's vector comes from the chunk in which it has most context.
 """
 
 import re
@@ -28,17 +28,17 @@ from saccade.model.stack import HIDDEN, layer_states
 from saccade.types import LanguageModel, LayerContext, Model, Params, Part, UserError
 
 Pool = Callable[[Float[Array, 'B T D']], Float[Array, 'B D']]
-Place = tuple[int, int]  # characters of a text, from and to
+Place = tuple[int, int]  # character offsets in a text (start, stop)
 Vector = Float[np.ndarray, 'D']
 
-_NOWHERE = (0, 0)  # the place of a special token
+_NOWHERE = (0, 0)  # offsets of a special token
 
 
 @dataclass(frozen=True, eq=False)
 class Occurrence:
     """Occurrence of a word in a text, with its vector.
 
-    Attributes: where a word stands in a text; the tokens it is made of; the mean of their vectors.
+    Attributes: place, character offsets of the word; tokens of the word; vector, the mean of their vectors.
     """
 
     place: Place
@@ -51,8 +51,8 @@ class Embedded:
     """Embedded text: a vector for each of its tokens.
 
     Attributes:
-        tokens: as the vocabulary spells them, the special ones around the text included.
-        places: what each token stands for; nothing for a special one.
+        tokens: spellings of the tokens in the vocabulary, including special tokens around the text.
+        places: character offsets of each token; empty ranges for special tokens.
     """
 
     text: str
@@ -61,20 +61,20 @@ class Embedded:
     vectors: Float[np.ndarray, 'T D']
 
     def pooled(self, pool: Pool) -> Vector:
-        """One vector of all tokens, by a function as in `ops.pool`."""
+        """Return one vector pooled over all tokens, by a function as in `ops.pool`."""
         return np.asarray(pool(jnp.asarray(self.vectors)[None])[0])
 
     def occurrences(self, word: str) -> list[Occurrence]:
-        """Each place where a word stands by itself, in upper or lower case.
+        """Return each occurrence of a word as a whole word, ignoring case.
 
         Raises:
-            UserError: it stands nowhere.
+            UserError: the word does not occur.
         """
         found = []
         for match in re.finditer(rf'(?<!\w){re.escape(word)}(?!\w)', self.text, re.IGNORECASE):
             start, stop = match.span()
             pieces = [at for at, (first, last) in enumerate(self.places) if first < stop and last > start]
-            if pieces:  # else no token stands for any of its characters
+            if pieces:  # otherwise the tokenizer dropped the word's characters
                 tokens, vector = [self.tokens[at] for at in pieces], self.vectors[pieces].mean(axis=0)
                 found.append(Occurrence((start, stop), tokens, vector))
         if not found:
@@ -87,11 +87,11 @@ class Layout:
     """Layout of a text's tokens in the rows of a model, as in training.
 
     Attributes:
-        begins, ends: special tokens that a text begins and ends with.
-        opens: how many special tokens begin a row of it.
-        room: tokens of it in a row.
-        row: makes a row of these.
-        meeting: where the shares of two chunks meet.
+        begins, ends: special tokens before and after a text.
+        opens: number of special tokens before the text's tokens in each row.
+        room: maximum number of the text's tokens in a row.
+        row: builds a row from these tokens.
+        meeting: rule for the boundary between the shares of two overlapping chunks.
     """
 
     begins: list[int]
@@ -103,7 +103,9 @@ class Layout:
 
     @classmethod
     def of(cls, model: Model, tokenizer: Tokenizer) -> 'Layout':
-        """Documents of a language model follow an end token, or what its folder says; a row of an encoder is framed.
+        """Return the layout of a model: a language model's documents start with an end token, or with the special
+        tokens of
+        its Hugging Face folder; an encoder's rows have a frame.
 
         Raises:
             UserError: the model is an encoder, and its tokenizer lacks a special token of the frame.
@@ -118,11 +120,11 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Embedder:
-    """Embedder: vectors of tokens from one layer of a model.
+    """Vectors of tokens from one layer of a model.
 
     Attributes:
-        layer: 0 for the embedded tokens, l for what layer l makes of them, -1 for the last.
-        overlap: tokens that neighbouring chunks of a long text share; None for half of a chunk.
+        layer: 0 for the token embeddings, l for the output of layer l, -1 for the last layer.
+        overlap: number of tokens that neighbouring chunks of a long text share; None for half of a chunk.
     """
 
     model: Model
@@ -135,12 +137,12 @@ class Embedder:
         """Return a text with the vectors of its tokens.
 
         Raises:
-            UserError: there is no such layer, the text has no token, or chunks cannot overlap so much.
+            UserError: the layer does not exist, the text has no tokens, or the overlap is too large.
         """
         if not hasattr(self.model, 'layers'):
             raise UserError(
-                f'{Part(type(self.model)).name} has no layers to read vectors of a text from; its embedding may be '
-                'asked for the nearest to a token'
+                f'{Part(type(self.model)).name} has no layers that read a text; only nearest neighbours of a token in '
+                'its embedding are available'
             )
         ((ids, places),) = self.tokenizer.encode_places([text])
         if not ids:
@@ -155,15 +157,15 @@ class Embedder:
         return Embedded(text, [self.tokenizer.token(each) for each in tokens], everywhere, vectors)
 
     def nearest(self, word: str, count: int = 10) -> list[tuple[str, float]]:
-        """Return the tokens whose embeddings, before any layer, have the largest cosine with that of a token.
+        """Return the tokens whose embeddings, before any layer, have the largest cosine with the embedding of a token.
 
         Raises:
-            UserError: the word is no single token, or the model has no embedding of its own.
+            UserError: the word is not a single token, or the model has no single embedding.
         """
         if 'embedding' not in self.params:
             raise UserError(
-                f'{Part(type(self.model)).name} has no one embedding to find neighbours in; it has '
-                f'{", ".join(self.params)}, each with parameters of its own'
+                f'{Part(type(self.model)).name} has no single embedding to find neighbours in; it has '
+                f'{", ".join(self.params)}, each with separate parameters'
             )
         number = self._single(word)
         table = np.asarray(self.params['embedding'], np.float32)[: self.tokenizer.size]
@@ -172,21 +174,21 @@ class Embedder:
         return [(self.tokenizer.token(at), float(near[at])) for at in order[:count]]
 
     def _read(self, ids: Sequence[int], layout: Layout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the tokens and vectors of each chunk, without those that a neighbouring chunk gives."""
+        """Yield the tokens and vectors of each chunk, without tokens that belong to a neighbouring chunk's share."""
         spans = chunks(len(ids), layout.room, layout.room // 2 if self.overlap is None else self.overlap)
         for (start, stop), (first, last) in zip(spans, shares(spans, layout.meeting), strict=True):
             row = layout.row(ids[start:stop])
             used = int((row['segments'] > 0).sum())
-            # What opens the first row and what closes the last one belong to the text.
+            # Special tokens at the start of the first row and at the end of the last row belong to the text.
             begin = layout.opens + first - start if start else 0
             end = layout.opens + last - start if stop < len(ids) else used
-            # A power of two with room for the tokens, or the context: few widths to compile for.
+            # Pad to a power of two, or to the context, so that few widths are compiled.
             width = min(self.model.context_length, 1 << (used - 1).bit_length())
             cut = {name: jnp.asarray(array[:width])[None] for name, array in row.items()}
             yield row['tokens'][begin:end], np.asarray(_states(self.model, self.layer, self.params, cut))[begin:end]
 
     def _single(self, word: str) -> int:
-        """The number of a token, given as the vocabulary spells it or as text that is encoded to it alone."""
+        """Return the id of a token, given by its spelling in the vocabulary or by a text that encodes to it."""
         spelled = self.tokenizer.backend.token_to_id(word)
         if spelled is not None:
             return spelled
@@ -195,12 +197,12 @@ class Embedder:
             raise UserError(f'{word!r} is not known to the tokenizer')
         if len(ids) != 1:
             pieces = ', '.join(map(self.tokenizer.token, ids)) or 'none'
-            raise UserError(f'{word!r} is not one token but {len(ids)}, {pieces}: name a single one')
+            raise UserError(f'{word!r} is not one token but {len(ids)}, {pieces}: give a single token')
         return ids[0]
 
 
 def cosines(x: Float[np.ndarray, 'A D'], y: Float[np.ndarray, 'B D']) -> Float[np.ndarray, 'A B']:
-    """Return the cosine of each vector of x with each of y; 0 where one of them is 0."""
+    """Return the cosine of each vector of x with each vector of y; 0 where one of them is 0."""
     one, other = (each / np.maximum(np.linalg.norm(each, axis=-1, keepdims=True), 1e-30) for each in (x, y))
     return np.einsum('AD,BD->AB', one, other)
 
@@ -212,8 +214,8 @@ def _states(model: Any, layer: int, params: Params, row: dict[str, Array]) -> Fl
     states = layer_states(reported[HIDDEN])
     if not -len(states) <= layer < len(states):
         raise UserError(
-            f'there is no layer {layer}: the model has {len(states) - 1}, which are 1 to {len(states) - 1}; '
-            '0 is the embedded tokens, and -1 is the last'
+            f'there is no layer {layer}: the model has {len(states) - 1} (1 to {len(states) - 1}); '
+            '0 is the token embedding, and -1 is the last layer'
         )
     return states[layer][0]
 

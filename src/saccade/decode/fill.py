@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fill-mask: predict the [MASK]s of a text, each on its own as in training, or over several turns (mask-predict).
+"""Fill-mask: predict the [MASK]s of a text, independently as in training, or over several turns (mask-predict).
 
-In turns (mask-predict) all are filled in, the least certain are masked again, fewer at each turn, and filled in anew:
-Ghazvininejad et al. 2019, "Mask-Predict", section 3, https://arxiv.org/abs/1904.09324. Of N masks, N (turns - t)
-/ turns are open at turn t.
+Mask-predict fills all masks, masks the least certain again, fewer at each turn, and predicts them again: Ghazvininejad
+et al. 2019, "Mask-Predict", section 3, https://arxiv.org/abs/1904.09324. Of N masks, N (turns - t) / turns are masked
+again after turn t.
 """
 
 import re
@@ -28,22 +28,22 @@ __all__ = ['Filled']
 
 @dataclass(frozen=True)
 class Filling:
-    """Candidates for one [MASK]. Attributes: the most probable tokens behind one [MASK], and their probabilities."""
+    """Candidates for one [MASK]. Attributes: the most probable tokens, and their probabilities."""
 
     tokens: list[str]
     probabilities: list[float]
 
     def pairs(self) -> Iterable[tuple[str, float]]:
-        """Each token with its probability."""
+        """Return each token with its probability."""
         return zip(self.tokens, self.probabilities, strict=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Filler:
-    """Fill-mask by a masked language model.
+    """Fill-mask with a masked language model.
 
     Raises:
-        UserError: the model has no head that predicts masked tokens, or its tokenizer no [MASK].
+        UserError: the model has no head for masked tokens, or its tokenizer has no [MASK].
     """
 
     model: EncoderModel
@@ -52,11 +52,11 @@ class Filler:
 
     def __post_init__(self) -> None:
         if 'masked' not in dict(getattr(self.model, 'heads', ())):
-            raise UserError("this model has no head 'masked': only what was trained on masked tokens fills them in")
+            raise UserError("this model has no head 'masked': only a model trained on masked tokens can fill them in")
         self.tokenizer.special(*MASK, role='mask_token')
 
     def fill(self, text: str, top: int = 5) -> list[Filling]:
-        """Return what each [MASK] of a text may be, the most probable first.
+        """Return candidates for each [MASK] of a text, the most probable first.
 
         Raises:
             UserError: the text has no [MASK], or does not fit the context.
@@ -69,7 +69,7 @@ class Filler:
         return fillings
 
     def filled(self, text: str, turns: int = 1) -> str:
-        """Return the text with each [MASK] filled in, over so many turns.
+        """Return the text with each [MASK] filled in, over `turns` turns.
 
         Raises:
             UserError: as for `fill`.
@@ -78,13 +78,13 @@ class Filler:
         return self._shown(row, self.predict(row, at, turns))
 
     def turns(self, text: str, turns: int) -> Iterator[str]:
-        """Yield the text after each turn, with the masks that are still open."""
+        """Yield the text after each turn, with the tokens that are masked again."""
         row, at = self._framed(text)
         for tokens in self._turns(row, at, turns):
             yield self._shown(row, tokens)
 
     def predict(self, row: dict[str, np.ndarray], at: np.ndarray, turns: int) -> np.ndarray:
-        """Return the tokens of a row with those `at` these places predicted, over so many turns."""
+        """Return the tokens of a row after the tokens at the indices `at` are predicted over `turns` turns."""
         *_, last = self._turns(row, at, turns)
         return last
 
@@ -103,7 +103,7 @@ class Filler:
         return self.tokenizer.special(*MASK, role='mask_token')
 
     def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """The row of a text, and where it has masks."""
+        """Return the row of a text, and the indices of its masks."""
         frame = Frame.of(self.tokenizer, self.model.context_length)
         ids = list(self.encoded(text))
         if self.mask not in ids:
@@ -114,8 +114,8 @@ class Filler:
         return row, np.flatnonzero(row['tokens'] == self.mask)
 
     def encoded(self, text: str) -> Iterable[int]:
-        """Ids of a text that spells masks out. It is cut at these, as what a text spells is text to the tokenizer."""
-        # RoBERTa's mask takes the space before it.
+        """Return the ids of a text. It is split at masks first, since the tokenizer reads a mask's spelling as text."""
+        # RoBERTa's mask includes the space before it.
         takes_space = self.tokenizer.backend.get_added_tokens_decoder()[self.mask].lstrip
         gap = (r'\s*' if takes_space else '') + re.escape(self._name)
         for number, part in enumerate(re.split(gap, text)):
@@ -127,14 +127,14 @@ class Filler:
         return self.tokenizer.token(self.mask)
 
     def _probabilities(self, row: dict[str, np.ndarray]) -> Float[np.ndarray, 'T V']:
-        """Of each token at each place; special tokens are never filled in."""
+        """Return the probability of each token at each position; special tokens have 0."""
         logits = np.array(_logits(self.model, self.params, {name: jnp.array(each)[None] for name, each in row.items()}))
         logits[:, list(self.tokenizer.specials.values())] = -np.inf
         logits[:, self.tokenizer.size :] = -np.inf
         return np.asarray(jax.nn.softmax(logits, axis=-1))
 
     def _shown(self, row: dict[str, np.ndarray], tokens: np.ndarray) -> str:
-        """The text of a row that has these tokens, in which masks and unknown words can be seen."""
+        """Return the text of a row with these tokens; masks and unknown words are visible."""
         specials = self.tokenizer.specials.values()
         _, *inner, _ = tokens[row['segments'] > 0].tolist()
         parts = [
@@ -152,18 +152,18 @@ def _logits(model: EncoderModel, params: Params, row: dict[str, Array]) -> Float
 
 @dataclass(frozen=True)
 class Filled:
-    """Fill-mask sample, which a run of a masked language model shows at each evaluation.
+    """Fill-mask sample, which a run of a masked language model logs at each evaluation.
 
     Attributes:
-        text: with [MASK]s.
-        top: how many fillings of each are shown.
+        text: text with [MASK]s.
+        top: number of candidates shown per mask.
     """
 
     text: str
     top: int = 3
 
     def __call__(self, model: EncoderModel, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
-        """Return the text filled in, and what else might stand there."""
+        """Return the text filled in, followed by the candidates."""
         filler = Filler(model, params, tokenizer)
         fillings = filler.fill(self.text, self.top)
         choices = [', '.join(f'{token} {share:.2f}' for token, share in each.pairs()) for each in fillings]

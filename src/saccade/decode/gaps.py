@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gap filling, for gaps of any length, by a sequence-to-sequence model that was trained by denoising.
+"""Gap filling, for gaps of any length, with a sequence-to-sequence model trained by denoising.
 
-Each gap becomes a sentinel of the source, and what the decoder generates after it takes its place: Raffel et al. 2020,
+Each gap becomes a sentinel of the source, and the decoder's output after that sentinel replaces it: Raffel et al. 2020,
 "T5", figure 2, https://arxiv.org/abs/1910.10683.
 """
 
@@ -22,7 +22,7 @@ GAP = '[MASK]'
 
 @dataclass(frozen=True)
 class Gapless:
-    """Text whose gaps are filled. Attributes: a text without gaps, and what was put into each of them."""
+    """Text with filled gaps. Attributes: text, without gaps; spans, the filling of each gap."""
 
     text: str
     spans: list[str]
@@ -30,9 +30,9 @@ class Gapless:
 
 @dataclass(frozen=True, eq=False)
 class GapFiller:
-    """Gap filling by a model that was trained with sentinels.
+    """Gap filling with a model trained with sentinels.
 
-    Attributes: translator, of a model that knows sentinels.
+    Attributes: translator, of that model.
     """
 
     translator: Translator
@@ -44,17 +44,17 @@ class GapFiller:
         """Return a gap filler that decodes greedily.
 
         Args:
-            start: the special token that a target starts with; None: the end token.
-            mode: that before the text; None for none.
+            start: special token at the start of a target; None for the end token.
+            mode: special token of a mode before the text; None for none.
         """
         frame = PairFrame.of(tokenizer, model.source_context_length, model.context_length, start)
         return cls(Translator(model, params, tokenizer, frame, Greedy(), rows=1).in_mode(mode))
 
     def fill(self, text: str) -> Gapless:
-        """Fill the gaps of a text, which stand in it as [MASK].
+        """Fill the gaps of a text, each marked by [MASK].
 
         Raises:
-            UserError: there is none, there are more than sentinels, or the text is too long.
+            UserError: the text has no gap, has more gaps than there are sentinels, or is too long.
         """
         tokenizer, parts = self.translator.tokenizer, text.split(GAP)
         if len(parts) == 1:
@@ -73,7 +73,7 @@ class GapFiller:
 
 
 def _between(written: list[int], sentinels: list[int], specials: set[int]) -> dict[int, list[int]]:
-    """The tokens generated after the first of each sentinel, until the next special token; often none, early on."""
+    """Return the tokens generated after the first of each sentinel, up to the next special token."""
     spans: dict[int, list[int]] = {}
     current: list[int] = []
     for token in written:
@@ -88,12 +88,12 @@ def _between(written: list[int], sentinels: list[int], specials: set[int]) -> di
 
 @dataclass(frozen=True)
 class GapsFilled:
-    """Gap-filling sample, which a run of a denoising model shows at each evaluation.
+    """Gap-filling sample, which a run of a denoising model logs at each evaluation.
 
     Attributes:
-        text: with gaps.
-        mode: the special token before it; None for none.
-        start: the special token that a target starts with, as in the data.
+        text: text with gaps.
+        mode: special token of a mode before the text; None for none.
+        start: special token at the start of a target, as in the data.
     """
 
     text: str
@@ -101,7 +101,7 @@ class GapsFilled:
     start: str | None = None
 
     def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
-        """Return the text with what was put into its gaps in brackets; or why that cannot be, which ends no run."""
+        """Return the text with the fillings in brackets; or the reason for none, which does not end the run."""
         try:
             found = GapFiller.of(model, params, tokenizer, self.start, self.mode).fill(self.text)
         except UserError as error:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Autoregressive generation: continue prompts, token by token, in one compiled program.
 
-All but the last token of each prompt goes into the model's state, a chunk at a time; then one loop feeds the
-newest token of every row and draws the next, until each row has ended. A row's tokens depend on its prompt, its
-number and the key, and not on the other rows.
+All but the last token of each prompt enter the model's state, in chunks (prefill); then a loop feeds the newest token
+of every row and samples the next, until each row has ended. A row's tokens depend on its prompt, its index and the key,
+and not on the other rows.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from saccade.decode.rules import FREE, TokenRules
 from saccade.decode.sampling import Sampler
 from saccade.types import LanguageModel, Params, PRNGKey, State, Tokens, UserError
 
-CHUNK = 64  # tokens a row that go into the state at once
-NO_TOKEN = -1  # what ends no row
+CHUNK = 64  # tokens per row and prefill step
+NO_TOKEN = -1  # end token of rows without one
 
 
 def generate(
@@ -37,13 +37,13 @@ def generate(
 ) -> list[list[int]]:
     """Return the new tokens of each row, without the end token.
 
-    An empty prompt begins with the end token, as documents do in training; where there is none, with token 0,
-    since a model can say nothing of a first token that follows nothing.
+    An empty prompt is replaced by the end token, which starts documents in training; without an end token by token 0,
+    since a model cannot predict the first token from nothing.
 
     Args:
-        max_tokens: new tokens at most, the end token included.
-        key: number b of the rows draws its token t with the key folded with b, then t.
-        end: the token that ends a row.
+        max_tokens: maximum number of new tokens, including the end token.
+        key: row b samples its token t with the key folded with b, then t.
+        end: token that ends a row.
         rules: constraints on the tokens.
 
     Raises:
@@ -62,10 +62,10 @@ def generate(
 def laid_out(
     model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int, end: int | None
 ) -> tuple[Int[np.ndarray, 'B T'], Int[np.ndarray, 'B']]:
-    """Return left-padded prompts, an empty one begun, and how many tokens each has.
+    """Return left-padded prompts, with a start token in empty ones, and their lengths.
 
     Raises:
-        UserError: one does not fit the context with `max_tokens` after it, or has a token that there is not.
+        UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
     """
     prompts = [list(prompt) or [0 if end is None else end] for prompt in prompts]
     _check(model, prompts, max_tokens)
@@ -97,7 +97,7 @@ def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: i
 
 
 def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray, 'B T']:
-    """The prompts, aligned at their last token, which follows a power of two of chunks: few widths to compile for."""
+    """Return the prompts, aligned at the last token and padded to a power of two of chunks: few widths are compiled."""
     longest = max(map(len, prompts), default=1) - 1
     chunks = 1 << max(0, -(-longest // chunk) - 1).bit_length()
     tokens = np.zeros((len(prompts), chunks * chunk + 1), np.int32)
@@ -118,14 +118,14 @@ def continued(
     end: Int[Array, ''],
     rules: TokenRules = FREE,
 ) -> tuple[Int[Array, 'B M'], Int[Array, 'B']]:
-    """Return the new tokens of each row, and how many of them come before its end."""
+    """Return the new tokens of each row, and the number of them before its end."""
     opening = after_prompts(model, params, tokens, lengths, max_tokens)
     written = write(opening, sampler, max_tokens, key, end, rules)
     return written.tokens, written.counts
 
 
 def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array, 'B'], max_tokens: int) -> Opening:
-    """Take all but the last token of left-padded prompts into a language model's state, with room for new ones."""
+    """Prefill: put all but the last token of left-padded prompts into a model's state, with room for new tokens."""
     T = tokens.shape[1]
     step = stepper(model, params)
     state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
@@ -135,7 +135,7 @@ def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array
 
 
 def _read(step: Any, tokens: Tokens, lengths: Int[Array, 'B'], chunk: int, state: State) -> State:
-    """Take left-padded tokens into the state; chunks that are padding in every row are passed over."""
+    """Put left-padded tokens into the state; chunks that are padding in every row are skipped."""
     T = tokens.shape[1]
     segments = (jnp.arange(T) >= T - lengths[:, None]).astype(jnp.int32)
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of generation: those of a Hugging Face folder, or those of a run.
+"""Settings of generation, of a Hugging Face folder or of a run.
 
-In transformers generation_config.json takes the place of what config.json says of generation. Its token rules are
-obeyed, its sampling settings and lengths are defaults that flags override, and what else it sets is named in a warning.
+As in transformers, generation_config.json replaces the generation settings of config.json. Token rules are applied,
+sampling settings and lengths are defaults that flags override, and other settings are ignored with a warning.
 """
 
 import logging
@@ -16,11 +16,11 @@ from saccade.decode.rules import FREE, TokenRules
 from saccade.decode.sampling import Sampler
 from saccade.types import UserError
 
-TEMPERATURE = 0.8  # where neither a flag nor a folder sets one
+TEMPERATURE = 0.8  # default where neither a flag nor a folder sets it
 
 _LOG = logging.getLogger(__name__)
-_HF_TOP_K = 50  # of transformers, where a folder sets `do_sample` alone
-# Settings that are not obeyed, with the values that change nothing.
+_HF_TOP_K = 50  # default in transformers, if a folder sets only `do_sample`
+# Settings that are ignored, with their neutral values.
 _IGNORED = {
     'num_beams': 1, 'num_beam_groups': 1, 'diversity_penalty': 0.0, 'repetition_penalty': 1.0,
     'encoder_repetition_penalty': 1.0, 'no_repeat_ngram_size': 0, 'encoder_no_repeat_ngram_size': 0, 'typical_p': 1.0,
@@ -35,14 +35,14 @@ class Generation:
     """Settings of generation.
 
     Attributes:
-        end: the token that ends a text; None where nothing does.
-        start: the token that a target or an empty prompt starts with; None where nothing says.
+        end: token that ends a text; None for none.
+        start: token at the start of a target or in place of an empty prompt; None if unset.
         rules: constraints on the tokens.
         prompt: special tokens around a prompt.
-        sampling: settings of a `Sampler` that a folder gives.
-        max_new_tokens, max_length: new tokens at most, and tokens with those of the prompt, where a folder says.
-        chat_template: whether a folder has one, which is not supported.
-        ignored: settings of a folder that are not obeyed.
+        sampling: settings of a `Sampler` from a folder.
+        max_new_tokens, max_length: from a folder: maximum number of new tokens, and of all tokens with the prompt.
+        chat_template: True if a folder has one, which is not supported.
+        ignored: settings of a folder that are not applied.
     """
 
     end: int | None = None
@@ -57,7 +57,7 @@ class Generation:
 
     @classmethod
     def of_run(cls, tokenizer: Tokenizer) -> 'Generation':
-        """Settings of a run: documents begin and end as in its data, and a prompt has no end."""
+        """Return the settings of a run: documents start and end as in its data, and a prompt has no end token."""
         before, _ = tokenizer.around or NOTHING
         return cls(tokenizer.end, tokenizer.end, prompt=Around(before, ()))
 
@@ -65,15 +65,15 @@ class Generation:
     def of_folder(
         cls, settings: Mapping[str, Any], tokenizer: Tokenizer, vocabulary: int, chat_template: bool
     ) -> 'Generation':
-        """Settings of a Hugging Face folder.
+        """Return the settings of a Hugging Face folder.
 
         Args:
-            settings: of generation_config.json, or of config.json where there is none.
-            vocabulary: tokens of the model. An end token beyond them never occurs.
+            settings: content of generation_config.json, or of config.json if there is none.
+            vocabulary: number of tokens of the model. An end token beyond it never occurs.
 
         Raises:
-            UserError: a setting has another type than in transformers, or a token that is forced or forbidden is
-                beyond the vocabulary.
+            UserError: a setting has another type than in transformers, or a forced or forbidden token is beyond the
+                vocabulary.
         """
         ids = _Ids(settings, vocabulary)
         ends, starts = ids.known('eos_token_id'), (*ids.known('decoder_start_token_id'), *ids.known('bos_token_id'))
@@ -105,7 +105,7 @@ class Generation:
         )
 
     def sampler(self, **given: Any) -> Sampler:
-        """Return the sampler with settings that are given, else with the folder's.
+        """Return a sampler; settings that are not given are the folder's, or the defaults.
 
         Raises:
             UserError: a setting is out of its range.
@@ -113,36 +113,36 @@ class Generation:
         return Sampler(**{'temperature': TEMPERATURE, **self.sampling, **given})
 
     def most(self, prompt: int, room: int, usual: int) -> int:
-        """New tokens at most after a prompt of a length: as the folder says, else as usual; within the room."""
+        """Return the maximum number of new tokens after a prompt: the folder's, or `usual`; within the room."""
         told = self.max_new_tokens or (self.max_length and self.max_length - prompt)
         return max(1, min(room, usual if told is None else told))
 
     def warn(self) -> None:
-        """Name the settings of the folder that are not obeyed."""
+        """Log the settings of the folder that are ignored."""
         if self.ignored:
             told = ', '.join(f'{name}={value}' for name, value in self.ignored.items())
-            _LOG.warning('generation_config.json or config.json sets %s, which is not obeyed', told)
+            _LOG.warning('generation_config.json or config.json sets %s, which is not supported and is ignored', told)
 
 
 @dataclass(frozen=True)
 class _Ids:
-    """Token ids among the settings of a folder."""
+    """Reader of token ids in the settings of a folder."""
 
     settings: Mapping[str, Any]
     vocabulary: int
 
     def several(self, name: str, stop: int | None = None) -> tuple[int, ...]:
-        """Return one id or a list of them."""
+        """Return a setting that is one id or a list of ids."""
         value = self.settings.get(name)
         values = value if isinstance(value, list) else [] if value is None else [value]
         return tuple(self._id(name, each, self.vocabulary if stop is None else stop) for each in values)
 
     def known(self, name: str) -> tuple[int, ...]:
-        """Return one id or a list of them, without those beyond the vocabulary, as the default of a class may be."""
+        """Return the same without ids beyond the vocabulary, which a default of a config class may be."""
         return tuple(number for number in self.several(name, 2**31) if number < self.vocabulary)
 
     def words(self, name: str) -> tuple[tuple[int, ...], ...]:
-        """Return a list of lists of ids."""
+        """Return a setting that is a list of lists of ids."""
         value = self.settings.get(name)
         if value is None:
             return ()
@@ -151,7 +151,7 @@ class _Ids:
         return tuple(tuple(self._id(name, each, self.vocabulary) for each in word) for word in value)
 
     def count(self, name: str) -> int | None:
-        """Return a number of tokens."""
+        """Return a setting that is a number of tokens."""
         value = self.settings.get(name)
         return value if value is None else self._id(name, value, 2**31)
 
@@ -162,7 +162,7 @@ class _Ids:
 
 
 def _sampling(settings: Mapping[str, Any]) -> dict[str, float]:
-    """Settings of a sampler. Without any there is no word of how to draw, for greedy is the default of transformers."""
+    """Return the settings of a sampler; empty if the folder sets none, since transformers then searches greedily."""
     if settings.get('do_sample') is False:
         return {'temperature': 0.0}
     found = {'temperature': 1.0, 'top_k': _HF_TOP_K} if settings.get('do_sample') else {}

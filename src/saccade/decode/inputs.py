@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of predictions: texts from flags, from a file, or from standard input."""
+"""Inputs of predictions: texts from flags, from a file or from standard input."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,19 +9,19 @@ from saccade.decode.predict import Record, Unanswered
 from saccade.decode.translator import texts_of
 from saccade.types import UserError
 
-_RECORDS = ('.csv', '.tsv', '.jsonl', '.conll', '.json')  # a .txt has a text a line, whatever the data's own hold
+_RECORDS = ('.csv', '.tsv', '.jsonl', '.conll', '.json')  # a .txt always has one text per line
 
 
 def placed_records(
     data: Unanswered, given: Mapping[str, Sequence[str]], file: str | None
 ) -> Iterable[tuple[str, Record]]:
-    """Return records by the data's columns, each with its place: a file and line, or a flag.
+    """Yield records by the data's columns, each with its place: a file and line, or a flag.
 
     Args:
-        given: the values of each of the data's inputs, of which one may stand for all others; or empty.
-        file: in its place: records as the data's files have them, or a text a line; None: lines of standard input. Of
-            several inputs, a line has all, with tabs between them. Lines of a file are checked at once, those of
-            standard input as they come.
+        given: values of each of the data's inputs from flags; a single value is repeated for all records; or empty.
+        file: file of records in the format of the data's files, or with one text per line; None for lines of standard
+            input. Several inputs on a line are separated by tabs. A file's lines are all checked first, lines of
+            standard input one by one.
 
     Raises:
         UserError: both are given, or other inputs than the data's; the file cannot be read; a line has too few fields.
@@ -39,11 +39,11 @@ def placed_records(
 
 def _of_flags(inputs: Mapping[str, str], given: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Record]]:
     if given.keys() != inputs.keys():
-        raise UserError(f'this run reads {_flags(inputs)}, and is given {_flags(given)}')
+        raise UserError(f'this run reads {_flags(inputs)}, not {_flags(given)}')
     count = max(map(len, given.values()))
     for name, values in given.items():
         if len(values) not in (1, count):
-            raise UserError(f'--{name} is given {len(values)} times; give it once, or {count} times as another flag is')
+            raise UserError(f'--{name} is given {len(values)} times; give it once, or {count} times like another flag')
     for number in range(count):
         yield (
             f'text {number + 1}',
@@ -56,8 +56,8 @@ def _of_lines(inputs: Mapping[str, str], lines: Iterator[str], before: str) -> I
         fields = line.split('\t') if len(inputs) > 1 else [line]
         if len(fields) != len(inputs):
             raise UserError(
-                f'{before}line {number}: {len(fields)} field{"s" * (len(fields) > 1)}, where {" and ".join(inputs)} '
-                'are expected, with a tab between them'
+                f'{before}line {number}: {len(fields)} field{"s" * (len(fields) > 1)}, expected '
+                f'{" and ".join(inputs)}, separated by a tab'
             )
         yield f'{before}line {number}', dict(zip(inputs.values(), fields, strict=True))
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding loop: the newest token of each row goes in, the next one comes out.
+"""Decoding loop: feed the newest token of each row, and generate the next.
 
-It serves language models and sequence-to-sequence models alike: what each has taken in before the first new token is
-in its state. All of it is for use inside a compiled program.
+It serves language models and sequence-to-sequence models, whose prompt or source is in the state already. All functions
+are for use inside a compiled program.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ Step = Callable[[Tokens, Tokens, State], tuple[Logits, State]]
 
 @dataclass(frozen=True)
 class Opening:
-    """Start of generation: the step, and each row's newest token.
+    """Start of generation: the step, the state, and the tokens so far.
 
     Attributes:
-        step: takes tokens into the state; where their segment is 0, there is none.
-        before: the tokens of each row, of which the last is not in the state yet; -1 where there is none.
-        ended: rows that nothing is to be written for.
+        step: feeds tokens to the model; positions with segment 0 are padding.
+        before: tokens of each row, the last of them not yet in the state; -1 for padding.
+        ended: True for rows that generate nothing.
     """
 
     step: Step
@@ -39,7 +39,7 @@ class Opening:
 
 
 def stepper(model: Any, params: Params) -> Step:
-    """Return the step of a model with these parameters, cut into layers once and not at every step."""
+    """Return the step of a model with these parameters, which are split into layers once instead of at every step."""
     layers = unstacked(params)
 
     def step(tokens: Tokens, segments: Tokens, state: State) -> tuple[Logits, State]:
@@ -49,7 +49,7 @@ def stepper(model: Any, params: Params) -> Step:
 
 
 def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> Opening:
-    """Read the sources of a batch, with room for new tokens; a row without a source is ended."""
+    """Encode the sources of a batch, with room for new tokens; a row without a source is ended."""
     source, segments = batch['source'], batch['source_segments']
     context = LayerContext(batch['source_positions'], segments)
     state = model.apply({'params': params}, source, context, max_tokens, method='encode')
@@ -58,7 +58,7 @@ def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> 
 
 @struct.dataclass
 class _Now:
-    """Attributes: the model's state, each row's newest token, what was written, how much of it, and who has ended."""
+    """Attributes: the model's state; each row's newest token; new tokens and their number; ended rows; steps."""
 
     state: State
     newest: Int[Array, 'B']
@@ -71,12 +71,12 @@ class _Now:
 def write(
     opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: Int[Array, '*B'], rules: TokenRules = FREE
 ) -> Written:
-    """Write until every row has ended or has so many tokens, the one that ends it included.
+    """Generate until every row has ended or has `max_tokens` tokens, including the end token.
 
     Args:
-        sampler: takes the logits of a row and a key to a token.
-        key: number b of the rows draws its token t with the key folded with b, then t.
-        end: the token that ends a row; of each row, or of all.
+        sampler: samples a token from a row's logits and a key.
+        key: row b samples its token t with the key folded with b, then t.
+        end: token that ends a row, for each row or for all.
         rules: constraints on the tokens.
     """
     B = opening.before.shape[0]

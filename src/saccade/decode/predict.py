@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of a trained model: for rows of a dataset batch by batch, and for new examples."""
+"""Predictions of a trained model: for rows of a dataset in batches, and for new examples."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,61 +25,61 @@ class Output(Protocol):
     """Protocol of the prediction for one example, such as `task.classification:PredictedClass`."""
 
     def record(self) -> dict[str, Any]:
-        """Return it as one JSON object."""
+        """Return the prediction as a JSON object."""
         ...
 
     def lines(self, inputs: Record) -> list[str]:
-        """Return it in words, next to the inputs it was predicted for."""
+        """Return the prediction in words, with the inputs."""
         ...
 
 
 @runtime_checkable
 class Predictive(Evaluator, Protocol):
-    """Protocol of a task that makes a prediction for each example."""
+    """Protocol of a task that predicts an output for each example."""
 
     def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Output]:
-        """Yield what is predicted of each example of a split, in their order."""
+        """Yield the prediction for each example of a split, in order."""
         ...
 
 
 @runtime_checkable
 class Unanswered(Protocol):
-    """Protocol of data that make the rows of new examples, whose labels are not known.
+    """Protocol of data that build rows from new, unlabelled examples.
 
     Attributes:
-        inputs: the inputs of a record, each with its column: 'text', say, in the column 'sentence'.
-        example: one of each.
+        inputs: names of the inputs of a record, with their columns: for example 'text' in column 'sentence'.
+        example: an example value of each input.
     """
 
     inputs: Mapping[str, str]
     example: Mapping[str, str]
 
     def read(self, path: Path) -> Any:
-        """Read a file of records in the format that the data's own have."""
+        """Read a file of records in the format of the data's own files."""
         ...
 
     def unanswered(self, records: Any, names: tuple[str, ...], processor: Any) -> Split:
-        """Return the rows of records; `names` are those of the classes, if there are any."""
+        """Return the rows of records; `names` are the names of the classes, if there are any."""
         ...
 
 
 def require_predictive(task: Task, data: Any) -> None:
-    """Refuse a task that predicts nothing of an example, and data that make no rows of new ones.
+    """Check that the task predicts an output per example, and that the data accept new examples.
 
     Raises:
-        UserError: the task or the data are of another kind; the command that serves the task is named.
+        UserError: they do not; the message names the command that serves the task.
     """
     if not isinstance(task, Predictive):
         then = list(getattr(task, 'then', {}).values())
         better = f'; it is for {then[0].partition(" {")[0]}' if then else ''
         raise UserError(f'a run of {Part(type(task)).name} predicts no class, number, tags or answer{better}')
     if not isinstance(data, Unanswered):
-        raise UserError(f'config.data, {Part(type(data)).name}, makes no rows of new examples to predict for')
+        raise UserError(f'config.data, {Part(type(data)).name}, does not support predictions for new examples')
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedRecords(Sequence[Record]):
-    """Records with their places. Attributes: records, each with the place where it stands."""
+    """Records with their places. Attributes: placed, pairs of a place (as named in messages) and a record."""
 
     placed: Sequence[tuple[str, Record]]
 
@@ -90,22 +90,22 @@ class PlacedRecords(Sequence[Record]):
         return self.placed[index][1]
 
     def place(self, index: int) -> str:
-        """Where a record stands."""
+        """Return the place of a record."""
         return self.placed[index][0]
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Prediction for new examples by a trained model, with the task it was trained for.
+    """Prediction for new examples by a trained model, with its training task.
 
     Attributes:
-        task, data: those that it was trained by; the data say how an example becomes rows.
-        processor: that of the run; for text, its tokenizer.
-        names: of the classes, if there are any.
-        rows: examples in a batch.
+        task, data: as in training; the data build rows from examples.
+        processor: the run's processor; for text, its tokenizer.
+        names: names of the classes, if there are any.
+        rows: number of examples per batch.
 
     Raises:
-        UserError: it was trained to do something else; what does that is named.
+        UserError: the task or the data do not support predictions for new examples.
     """
 
     task: Task
@@ -120,13 +120,13 @@ class Predictor:
         require_predictive(self.task, self.data)
 
     def predict(self, placed: Iterable[tuple[str, Record]]) -> Iterator[tuple[Record, Output]]:
-        """Yield each input with what is predicted of it, in their order and as soon as those read with it are.
+        """Yield each input with its prediction, in order, as soon as its batch is done.
 
         Args:
-            placed: records by the data's columns, each with the place that a message is to name.
+            placed: records by the data's columns, each with its place for messages.
 
         Raises:
-            UserError: a record does not have what is read, or the processor cannot process it.
+            UserError: a record lacks a column, or the processor cannot process it.
         """
         given = iter(placed)
         while some := list(itertools.islice(given, self.rows)):
@@ -139,7 +139,7 @@ class Predictor:
 def predictions(
     task: Evaluator, model: Model, params: Params, batches: Iterable[Mapping[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
-    """Return what the task predicts of the rows of all batches, in order; axis 0 of each array is the rows."""
+    """Return the task's predictions for the rows of all batches, in order; axis 0 of each array is the rows."""
     parts: list[Any] = [jax.device_get(_predicted(task, model, params, rows)) for rows in batches]
     return jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Token rules: tokens that end a text, and tokens that are forced or forbidden while it is generated.
 
-They are those of `GenerationConfig` in transformers, in the order in which its logits processors apply them:
-`bad_words_ids`, `min_length`, `min_new_tokens`, `forced_bos_token_id`, `forced_eos_token_id`, `suppress_tokens` and
-`begin_suppress_tokens`. A later rule overrides an earlier one.
+They follow `GenerationConfig` in transformers, in the order of its logits processors: `bad_words_ids`, `min_length`,
+`min_new_tokens`, `forced_bos_token_id`, `forced_eos_token_id`, `suppress_tokens` and `begin_suppress_tokens`. A later
+rule overrides an earlier one.
 """
 
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class TokenRules:
 
     Attributes:
         ends: tokens that end a text, in addition to the end token.
-        bad_words: sequences of tokens that are never completed; one may begin in the prompt.
-        min_length: tokens before which a text does not end, those of the prompt included.
-        min_new_tokens: new tokens before which a text does not end.
-        first: the token that follows a single one, as the first of a target; None for any.
-        last: tokens of which one is the last that there is room for; empty for any.
+        bad_words: forbidden sequences of tokens; one may begin in the prompt.
+        min_length: minimum length of prompt and new tokens before an end.
+        min_new_tokens: minimum number of new tokens before an end.
+        first: forced token after a single token, such as the first token of a target; None for any.
+        last: forced choice of tokens at the maximum length; empty for any.
         never: tokens that are never generated.
-        never_first: tokens that are not the first; where `first` is forced, not the one after it.
+        never_first: tokens that are not generated first, or second where `first` is forced.
     """
 
     ends: tuple[int, ...] = ()
@@ -39,7 +39,7 @@ class TokenRules:
     never_first: tuple[int, ...] = ()
 
     def are_ends(self, tokens: Int[Array, '*B'], end: Int[Array, '...']) -> Bool[Array, '...']:
-        """Whether tokens end their text, by the end token of each or by these rules; `end` is broadcast."""
+        """Return True for tokens that end their text, by the end token or by these rules; `end` is broadcast."""
         ended = tokens == end
         return ended | jnp.isin(tokens, jnp.array(self.ends)) if self.ends else ended
 
@@ -54,8 +54,8 @@ class TokenRules:
         """Set the logits or log-probabilities of forbidden tokens to -inf; a forced token has 0, all others -inf.
 
         Args:
-            before: tokens before the first new one; -1 where there is none.
-            written: new tokens, of which `step` are there; M is the most that there may be.
+            before: tokens before the first new one; -1 for padding.
+            written: new tokens, the first `step` of them set; M is the maximum number.
             end: the end token, of each row or of all.
         """
         V, M = scores.shape[-1], written.shape[-1]
@@ -82,7 +82,7 @@ class TokenRules:
 
 
 def _ends_with(prefix: tuple[int, ...], tokens: Int[Array, 'B T'], at: Int[Array, '']) -> Bool[Array, 'B']:
-    """Whether the tokens before a place are these."""
+    """Return True where the tokens before an index end with these."""
     count = len(prefix)
     padded = jnp.pad(tokens, ((0, 0), (count, 0)), constant_values=-1)
     newest = jax.lax.dynamic_slice_in_dim(padded, at, count, axis=1)
@@ -90,7 +90,7 @@ def _ends_with(prefix: tuple[int, ...], tokens: Int[Array, 'B T'], at: Int[Array
 
 
 def _only(tokens: tuple[int, ...], V: int) -> Float[Array, 'V']:
-    """0 for these tokens, -inf for all others."""
+    """Return 0 for these tokens, -inf for all others."""
     return jnp.where(jnp.isin(jnp.arange(V), jnp.array(tokens)), 0.0, -jnp.inf)
 
 

@@ -19,7 +19,7 @@ USUAL_TOKENS = 200
 
 @dataclass(frozen=True)
 class Continuation:
-    """Continuation of a prompt. Attributes: text, to be put right after the prompt; tokens, the ids it was made of."""
+    """Continuation of a prompt. Attributes: text, to append to the prompt; tokens, its ids."""
 
     text: str
     tokens: list[int]
@@ -29,7 +29,7 @@ class Continuation:
 class ScoredContinuation(Continuation):
     """Continuation of a prompt with its beam-search score.
 
-    Attributes: score, log p of the tokens and of the end after them, in nats, by the length penalty.
+    Attributes: score, log p of the tokens and the end token, in nats, divided by the length penalty.
     """
 
     score: float
@@ -39,13 +39,13 @@ class ScoredContinuation(Continuation):
 class Writer:
     """Text generation by a language model.
 
-    Attributes: settings, those of generation of a Hugging Face folder; None: those of a run.
+    Attributes: settings, generation settings of a Hugging Face folder; None for a run.
 
     Raises:
-        UserError: the model is none, as an encoder; what it does instead is named.
+        UserError: the model is not a language model; the message names its use.
     """
 
-    model: Model  # refused where it is no LanguageModel
+    model: Model  # checked to be a LanguageModel
     params: Params
     tokenizer: Tokenizer
     sampler: Sampler
@@ -61,11 +61,10 @@ class Writer:
         return Generation.of_run(self.tokenizer) if self.settings is None else self.settings
 
     def write(self, prompt: str, key: PRNGKey, max_tokens: int | None = None, samples: int = 1) -> list[Continuation]:
-        """Continue a text, as often as samples are asked for.
+        """Continue a text; return `samples` continuations.
 
         Args:
-            max_tokens: new tokens at most; None: as the folder says, else USUAL_TOKENS, or fewer where the context has
-                no room for them.
+            max_tokens: maximum number of new tokens; None for the folder's, or else USUAL_TOKENS, within the context.
 
         Raises:
             UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
@@ -76,7 +75,7 @@ class Writer:
     def search(
         self, prompt: str, beam: Beam, max_tokens: int | None = None, samples: int = 1
     ) -> list[ScoredContinuation]:
-        """Return the best continuations that a beam search finds, at most one for each beam.
+        """Return the best continuations found by beam search, at most one per beam.
 
         Args:
             max_tokens: as for `write`.
@@ -95,22 +94,22 @@ class Writer:
         return generate(self.model, self.params, prompts, self.sampler, max_tokens, key, end, rules)
 
     def room(self, prompt: str, most: int) -> int:
-        """New tokens that the context leaves room for after a prompt, from 1 to `most`."""
+        """Return the number of new tokens that fit the context after a prompt, from 1 to `most`."""
         return max(1, min(most, self.model.context_length - len(self.framed(self.tokenizer.encode(prompt)))))
 
     def framed(self, ids: list[int]) -> list[int]:
-        """The tokens of a prompt with the special ones around it; of an empty one, the token that begins a text."""
+        """Return the tokens of a prompt with special tokens around it; for an empty prompt, the start token."""
         before, after = self.generation.prompt
         first = 0 if self.generation.start is None else self.generation.start
         return [*before, *ids, *after] or [first]
 
     def text(self, ids: list[int], new: list[int]) -> str:
-        """The text that new tokens add. Decoders may treat the first word unlike the rest, so they see it all."""
+        """Return the text that new tokens add. Both are decoded together, as decoders may alter a first word."""
         before, whole = self.tokenizer.decode(ids), self.tokenizer.decode(ids + new)
         return whole.removeprefix(before) if whole.startswith(before) else self.tokenizer.decode(new)
 
     def _laid_out(self, prompt: str, max_tokens: int | None) -> tuple[list[int], int]:
-        """The tokens of a prompt, and how many new ones there may be."""
+        """Return the tokens of a prompt, and the maximum number of new tokens."""
         ids = self.tokenizer.encode(prompt)
         if prompt.strip() and not ids:
             raise UserError(f'the prompt {prompt!r} has no token')
@@ -121,11 +120,11 @@ class Writer:
 
 @dataclass(frozen=True)
 class Sample:
-    """Sample of a language model, which a run shows at each evaluation.
+    """Sample of a language model, which a run logs at each evaluation.
 
     Attributes:
-        prompt: text to be continued; where it is empty the model begins a document.
-        tokens: new tokens; fewer where the context has no room for so many.
+        prompt: text to continue; if empty, the model begins a document.
+        tokens: number of new tokens; fewer if the context is full.
         temperature, top_k, top_p, min_p: as in `decode.sampling:Sampler`.
     """
 

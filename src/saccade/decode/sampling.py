@@ -4,8 +4,8 @@
 
     p = softmax(filters((logits - max) / temperature)),   id ~ p
 
-A filter sets the logits of the tokens that may not be drawn to -inf, and leaves the others as they are, so
-filters compose. Each keeps the most probable token, whatever its setting.
+A filter sets the logits of excluded tokens to -inf and leaves the others unchanged, so filters compose. Each keeps the
+most probable token at any setting.
 """
 
 import math
@@ -25,10 +25,10 @@ class Sampler:
     """Sampler of the next token: temperature first, then top-k, top-p and min-p in this order.
 
     Attributes:
-        temperature: logits are divided by it; 0 takes the most probable token.
-        top_k: tokens kept; 0 for all.
-        top_p: probability to be covered by the tokens kept; 1 for all.
-        min_p: least probability kept, as a share of that of the most probable token; 0 for all.
+        temperature: divisor of the logits; 0 takes the most probable token.
+        top_k: number of tokens to keep; 0 for all.
+        top_p: total probability of the tokens to keep; 1 for all.
+        min_p: least probability to keep, relative to the most probable token; 0 for all.
     """
 
     temperature: float = 1.0
@@ -47,15 +47,15 @@ class Sampler:
             raise UserError(f'min_p: must lie between 0, which keeps all, and 1, not {self.min_p}')
 
     def __call__(self, logits: Choices, key: PRNGKey) -> Int[Array, '*B']:
-        """Choose a token for each row."""
+        """Sample a token for each row."""
         if self.temperature == 0:
             return jnp.argmax(logits, axis=-1)
         return jax.random.categorical(key, self.filtered(logits), axis=-1)
 
     def filtered(self, logits: Choices) -> Choices:
-        """Logits of the distribution that tokens are drawn from, in float32; the temperature is above 0."""
+        """Return the logits of the sampling distribution, in float32; the temperature is above 0."""
         logits = logits.astype(jnp.float32)
-        # The highest logit becomes 0, so that no temperature makes one overflow.
+        # The highest logit becomes 0, so that none overflows at a small temperature.
         logits = (logits - jnp.max(logits, axis=-1, keepdims=True)) / self.temperature
         if self.top_k:
             logits = keep_top_k(logits, self.top_k)
@@ -65,7 +65,7 @@ class Sampler:
 
 
 def keep_top_k(logits: Choices, k: int) -> Choices:
-    """Keep the k most probable tokens; of equal ones, those of lower id.
+    """Keep the k most probable tokens; of equally probable ones, the lower ids.
 
     Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation", section 5.4,
     https://arxiv.org/abs/1805.04833
@@ -75,7 +75,7 @@ def keep_top_k(logits: Choices, k: int) -> Choices:
 
 
 def keep_top_p(logits: Choices, p: float) -> Choices:
-    """Keep the nucleus: as many of the most probable tokens as it takes to cover probability p.
+    """Keep the nucleus: the smallest set of most probable tokens with a total probability of at least p.
 
     Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", equation 2,
     https://arxiv.org/abs/1904.09751
@@ -84,7 +84,7 @@ def keep_top_p(logits: Choices, p: float) -> Choices:
     values = jnp.take_along_axis(logits, ids, axis=-1)
     probabilities = jax.nn.softmax(values, axis=-1)
     before = jnp.cumsum(probabilities, axis=-1) - probabilities
-    # The first comes before any: rounding in `before` must not lose it.
+    # Always keep the first: `before` may be rounded up to p.
     kept = (before < p).at[..., 0].set(True)
     return _only(logits, ids, jnp.where(kept, values, -jnp.inf))
 
@@ -100,5 +100,5 @@ def keep_min_p(logits: Choices, p: float) -> Choices:
 
 
 def _only(logits: Choices, ids: Int[Array, '*B K'], values: Float[Array, '*B K']) -> Choices:
-    """Logits that are `values` at `ids` and -inf elsewhere."""
+    """Return logits that are `values` at `ids` and -inf elsewhere."""
     return jnp.put_along_axis(jnp.full_like(logits, -jnp.inf), ids, values, axis=-1, inplace=False)

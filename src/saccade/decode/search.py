@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Semantic search: each text of a corpus is encoded once, and a query is compared with the vectors of all.
+"""Semantic search: each text of a corpus is encoded once, and a query is compared with all vectors.
 
     score(query, text) = cos(u, v) = u · v,  for vectors of norm 1
 
-Reimers and Gurevych 2019, "Sentence-BERT", https://arxiv.org/abs/1908.10084: of n texts a bi-encoder reads each once,
-where a cross-encoder reads each of n² pairs. The vectors lie in a file that is mapped into memory, so that a corpus may
-be larger than memory. All are compared, so nothing is missed; cost: N D a query. Texts longer than the context are cut.
+Reimers and Gurevych 2019, "Sentence-BERT", https://arxiv.org/abs/1908.10084: for n texts, a bi-encoder reads n texts, a
+cross-encoder n² pairs. The vectors are in a memory-mapped file, so a corpus may be larger than memory. The search is
+exhaustive and exact; cost: N D per query. Texts longer than the context are cut.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from saccade.data.cache import DIGESTS, kept
+from saccade.data.cache import DIGESTS, cached
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.batches import ENCODED
@@ -36,9 +36,9 @@ from saccade.progress import counted
 from saccade.types import LayerContext, Model, Params, Part, UserError
 
 _LOG = logging.getLogger(__name__)
-_FORMAT = 1  # of an index: another number wherever its files change
-_GROUP = 4096  # texts that are tokenised and sorted by their length together
-_BLOCK = 1 << 16  # vectors of a corpus whose scores are held at once
+_FORMAT = 1  # version of the index; increase it when its files change
+_GROUP = 4096  # texts that are tokenised and sorted by length together
+_BLOCK = 1 << 16  # vectors of a corpus whose scores are in memory at once
 _FACTS, _VECTORS = 'index.json', 'vectors.npy'
 _FILES = (_FACTS, _VECTORS, DIGESTS)
 _CHANGED = {
@@ -50,8 +50,8 @@ _CHANGED = {
 Vectors = Float[np.ndarray, '_ D']
 
 
-class Found(NamedTuple):
-    """Text that was found for a query. Attributes: its number in the corpus, from 0, and its cosine."""
+class SearchResult(NamedTuple):
+    """Search result. Attributes: number, index of the text in the corpus, from 0; score, its cosine."""
 
     number: int
     score: float
@@ -59,12 +59,13 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceEncoder:
-    """Sentence encoder: vectors of texts by a trained model.
+    """Sentence encoder: vectors of texts from a trained model.
 
-    They are those of its head 'pooled' where this has no classes; else the mean of its last layer's over the tokens.
+    The vectors come from its head 'pooled' if this has no classes; otherwise they are means of the last layer's outputs
+    over the tokens.
 
     Attributes:
-        rows: texts in a batch.
+        rows: number of texts per batch.
 
     Raises:
         UserError: the model has no layers that read a text.
@@ -78,26 +79,26 @@ class SentenceEncoder:
     def __post_init__(self) -> None:
         if not hasattr(self.model, 'layers'):
             raise UserError(
-                f'{Part(type(self.model)).name} gives no vector of a text; search needs an encoder or a decoder, as '
-                'experiments/pairs/sentence_bert.py trains one'
+                f'{Part(type(self.model)).name} computes no vector of a text; search needs an encoder or a decoder, as '
+                'trained by experiments/pairs/sentence_bert.py'
             )
 
     @property
     def room(self) -> int:
-        """Tokens of a text that are read; what follows them is cut off."""
+        """Maximum number of tokens of a text; the rest is cut off."""
         layout = Layout.of(self.model, self.tokenizer)
         return layout.room - len(layout.begins) - len(layout.ends)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts, of norm 1, in their order.
+        """Return the unit vectors of texts, in order.
 
         Raises:
-            UserError: the tokenizer lacks a character of a text.
+            UserError: the tokenizer cannot encode a character of a text.
         """
         layout = Layout.of(self.model, self.tokenizer)
         room, texts = self.room, self.tokenizer.encode_batch(texts)
         ids = [[*layout.begins, *found[:room], *layout.ends] for found in texts]
-        # Texts of about one length are read together, so that few places are padding.
+        # Batch texts of similar length, to reduce padding.
         order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
         vectors: list[np.ndarray] = [np.zeros(0)] * len(ids)
         for start in range(0, len(order), self.rows):
@@ -107,9 +108,9 @@ class SentenceEncoder:
         return np.stack(vectors)
 
     def _vectors(self, rows: list[dict[str, np.ndarray]]) -> np.ndarray:
-        """The vectors of at most so many rows as are read at once; of those that fill them up too."""
+        """Return the vectors of at most `rows` rows, padded to a full batch; the vectors of the padding included."""
         used = max(int((row['segments'] > 0).sum()) for row in rows)
-        # A power of two with room for the tokens, or the context: few widths to compile for.
+        # Pad to a power of two, or to the context, so that few widths are compiled.
         width = min(self.model.context_length, 1 << max(used - 1, 0).bit_length())
         filled = [*rows, *(self.rows - len(rows)) * rows[-1:]]
         batch = {name: np.stack([row[name][:width] for row in filled]) for name in rows[0]}
@@ -128,11 +129,11 @@ def _sentence_vectors(model: Any, params: Params, batch: dict[str, Array]) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class SearchCorpus:
-    """Corpus to search: the lines of a file, but for empty ones.
+    """Corpus to search: the non-empty lines of a file.
 
     Attributes:
-        lines: the number of each in the file, from 1.
-        digest: changes with the file.
+        lines: line numbers of the texts in the file, from 1.
+        digest: hash of the file.
     """
 
     path: Path
@@ -145,13 +146,13 @@ class SearchCorpus:
         """Read a file, plain or .gz.
 
         Raises:
-            UserError: it cannot be read, or holds no text.
+            UserError: the file cannot be read, or has no text.
         """
         content = content_of(path)
         lines = enumerate(decoded(content, path).split('\n'), start=1)
         found = [(number, line.strip()) for number, line in lines if line.strip()]
         if not found:
-            raise UserError(f'{path}: holds no text to search; a text a line is expected')
+            raise UserError(f'{path}: has no text to search; one text per line is expected')
         return cls(
             path, [line for _, line in found], [number for number, _ in found], hashlib.sha256(content).hexdigest()
         )
@@ -159,13 +160,13 @@ class SearchCorpus:
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Index of a corpus: the vectors of its texts, of norm 1, in their order."""
+    """Index of a corpus: the unit vectors of its texts, in order."""
 
     vectors: Vectors
 
-    def nearest(self, queries: Vectors, count: int) -> list[list[Found]]:
-        """Return the texts with the largest scores for each query, the best first; of equal ones, in their order."""
-        best: list[list[Found]] = [[] for _ in queries]
+    def nearest(self, queries: Vectors, count: int) -> list[list[SearchResult]]:
+        """Return the texts with the largest scores for each query, best first; ties in corpus order."""
+        best: list[list[SearchResult]] = [[] for _ in queries]
         for start in range(0, len(self.vectors), _BLOCK):
             scores = np.einsum('AD,BD->AB', queries, self.vectors[start : start + _BLOCK], optimize=True)
             for number, row in enumerate(scores):
@@ -173,21 +174,21 @@ class Index:
         return best
 
 
-def _largest(scores: Float[np.ndarray, '_'], count: int, start: int) -> list[Found]:
-    """The largest scores of a block whose first text has this number; all that are equal to the last of them too."""
+def _largest(scores: Float[np.ndarray, '_'], count: int, start: int) -> list[SearchResult]:
+    """Return the largest scores of a block that starts at text `start`, including all ties with the last of them."""
     least = -np.inf if len(scores) <= count else np.partition(scores, -count)[-count]
-    return [Found(start + int(at), float(scores[at])) for at in np.flatnonzero(scores >= least)]
+    return [SearchResult(start + int(at), float(scores[at])) for at in np.flatnonzero(scores >= least)]
 
 
 def open_index(folder: Path, corpus: SearchCorpus, encode: Callable[[Sequence[str]], Vectors], model: str) -> Index:
-    """Open the index in a folder. Make it where it is missing; make it anew, and say so, where it does not fit.
+    """Open the index in a folder. Build it if it is missing; rebuild it, with a warning, if it does not fit.
 
     Args:
-        encode: makes the vectors of texts.
-        model: a digest that changes with the model.
+        encode: computes the vectors of texts.
+        model: digest that changes with the model.
 
     Raises:
-        UserError: the folder holds something else, or cannot be written.
+        UserError: the folder holds something other than an index, or cannot be written.
     """
     facts = {'format': _FORMAT, 'corpus': corpus.digest, 'model': model}
     _clear(folder, facts)
@@ -205,7 +206,7 @@ def open_index(folder: Path, corpus: SearchCorpus, encode: Callable[[Sequence[st
         (new / _FACTS).write_text(json.dumps(facts) + '\n')
 
     try:
-        kept(folder, make)
+        cached(folder, make)
         return Index(np.load(folder / _VECTORS, mmap_mode='r'))
     except OSError as error:
         raise UserError(
@@ -214,34 +215,34 @@ def open_index(folder: Path, corpus: SearchCorpus, encode: Callable[[Sequence[st
 
 
 def _clear(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Take an index away that is of something else, and say so. A damaged one stays, for `kept` to replace.
+    """Remove an index of another corpus or model, with a warning. A damaged index is left for `kept` to replace.
 
     Raises:
-        UserError: the folder holds no index, but something else.
+        UserError: the folder holds something other than an index.
     """
     if not folder.exists():
         return
     others = [folder] if not folder.is_dir() else [each for each in folder.iterdir() if each.name not in _FILES]
     if others:
-        raise UserError(f'--index={folder}: holds something else than an index ({others[0].name}); name a new folder')
+        raise UserError(f'--index={folder}: is not an index (it holds {others[0].name}); name a new folder')
     try:
         written = dict(json.loads(read_text(folder / _FACTS)))
     except (OSError, ValueError, TypeError):
         return
     changed = [name for name, value in facts.items() if written.get(name) != value]
     if changed:
-        _LOG.warning('%s: %s; it is made anew', folder, ' and '.join(_CHANGED[name] for name in changed))
+        _LOG.warning('%s: %s; it is rebuilt', folder, ' and '.join(_CHANGED[name] for name in changed))
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def labelled_pairs(path: Path, corpus: SearchCorpus) -> tuple[list[str], Int[np.ndarray, '_']]:
-    """Read queries with the text that is right: lines of a query, a tab, and the text or its line number.
+    """Read queries with their relevant texts: lines of a query, a tab, and the text or its line number.
 
     Returns:
-        The queries, and the number of the right text of each in the corpus, from 0.
+        The queries, and the index of each relevant text in the corpus, from 0.
 
     Raises:
-        UserError: a line is otherwise, or what it names is not in the corpus.
+        UserError: a line has another form, or its text is not in the corpus.
     """
     by_line = {str(line): number for number, line in enumerate(corpus.lines)}
     by_text = {text: number for number, text in reversed([*enumerate(corpus.texts)])}

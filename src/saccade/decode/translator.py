@@ -31,10 +31,7 @@ _GREEDY = Part(Greedy)
 
 @dataclass(frozen=True)
 class Rendering:
-    """Source text and its translation.
-
-    Attributes: a source with its tokens, and its translation with its own.
-    """
+    """Source text and its translation, each with its token ids."""
 
     source: str
     text: str
@@ -47,15 +44,15 @@ class Translator:
     """Translation of texts by a sequence-to-sequence model and its tokenizer.
 
     Attributes:
-    frame: how texts stand in the rows that the model was trained on.
-    search: the search that generates targets.
-    rows: texts that are translated at once.
+        frame: layout of texts in the rows of training.
+        search: search that generates targets.
+        rows: number of texts per batch.
 
     Raises:
-        UserError: the model reads no source; what it is instead is named.
+        UserError: the model reads no source; the message names its use.
     """
 
-    model: Model  # refused where it is no Seq2Seq
+    model: Model  # checked to be a Seq2Seq
     params: Params
     tokenizer: Tokenizer
     frame: PairFrame
@@ -67,10 +64,10 @@ class Translator:
             raise UserError(refused(Part(type(self.model)), Seq2Seq))
 
     def translate(self, texts: Iterable[str]) -> Iterator[Rendering]:
-        """Translate texts in their order, each as soon as its batch is done.
+        """Translate texts in order, each as soon as its batch is done.
 
         Raises:
-            UserError: a text is too long, or the tokenizer cannot encode it; its number is said, from 1.
+            UserError: a text is too long, or the tokenizer cannot encode it; the message has its number, from 1.
         """
         numbered = enumerate(texts, start=1)
         while some := list(itertools.islice(numbered, self.rows)):
@@ -79,21 +76,21 @@ class Translator:
                 yield Rendering(source, self.tokenizer.decode(new), read, new)
 
     def in_mode(self, mode: str | None) -> 'Translator':
-        """The same with a special token before each source, as a model of several modes was trained; None for none.
+        """Return the translator with a mode's special token before each source, as in training; None for none.
 
         Raises:
-            UserError: the tokenizer lacks it.
+            UserError: the tokenizer lacks the token.
         """
         return replace(self, frame=self.frame.in_mode(self.tokenizer, mode))
 
     def write(self, sources: list[list[int]]) -> list[list[int]]:
-        """Return the target tokens generated for sources, of which there are at most `rows`."""
+        """Return the target tokens generated for at most `rows` sources."""
         written = jax.device_get(_written(self.search, self.model, self.params, self.batch(sources)))
         found = zip(sources, written.tokens, written.counts, strict=False)
         return [ids[:count].tolist() for _, ids, count in found]
 
     def batch(self, sources: list[list[int]]) -> dict[str, np.ndarray]:
-        """Return the batch of these sources, filled up with rows of padding; an empty source has no translation."""
+        """Return the batch of these sources, padded to `rows`; an empty source has no translation."""
         filled = [*sources, *(self.rows - len(sources)) * [[]]]
         rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
@@ -108,14 +105,14 @@ class Translator:
             _LOG.warning('text %d: %d of %d tokens are unknown to the tokenizer', number, unknown, len(ids))
         if len(ids) > self.frame.room[0]:
             raise UserError(
-                f'text {number}: it has {len(ids)} tokens, and the model reads {self.frame.room[0]} at most; '
-                'cut it into sentences'
+                f'text {number}: it has {len(ids)} tokens, and the model reads at most {self.frame.room[0]}; '
+                'split it into sentences'
             )
         return ids
 
 
 def texts_of(text: str | None, file: str | None) -> Iterator[str]:
-    """A text; or the lines of a file, plain or .gz; or those of standard input where neither is given.
+    """Yield a text; or the lines of a file, plain or .gz; or the lines of standard input.
 
     Raises:
         UserError: both are given, or a file or standard input cannot be read.
@@ -136,13 +133,13 @@ def _written(search: Any, model: Any, params: Params, batch: dict[str, Any]) -> 
 
 @dataclass(frozen=True)
 class Translated:
-    """Translation sample, which a run shows at each evaluation.
+    """Translation sample, which a run logs at each evaluation.
 
     Attributes:
-        text: to be translated.
-        search: how.
-        start: the special token that a target starts with, as in the data.
-        mode: that before the source.
+        text: source text.
+        search: search that generates the target.
+        start: special token at the start of a target, as in the data.
+        mode: special token of a mode before the source.
     """
 
     text: str

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Zero-shot classification: an image is of the class whose name, in a prompt, is the nearest text.
+"""Zero-shot classification: the class of an image is the one whose name, in a prompt, has the closest text vector.
 
     w_c = normalised(mean over templates of text(template of c)),      p(c | image) = softmax over c of logits
 
-Radford et al. 2021, "CLIP", sections 3.1.2 and 3.1.4 (prompts, and the mean of several),
-https://arxiv.org/abs/2103.00020. The factor and the bias of the logits are the model's.
+Radford et al. 2021, "CLIP", sections 3.1.2 and 3.1.4 (prompts, and prompt ensembles), https://arxiv.org/abs/2103.00020.
+The scale and the bias of the logits are the model's.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ PLACEHOLDER = '{}'
 
 @dataclass(frozen=True, eq=False)
 class ZeroShot:
-    """Zero-shot classifier by a dual encoder.
+    """Zero-shot classifier with a dual encoder.
 
-    Attributes: model, params; processor and frame of what it reads; rows, images or prompts that are read at once.
+    Attributes: model, params; processor and frame of its inputs; rows, number of images or prompts per batch.
     """
 
     model: ImageTextModel
@@ -42,31 +42,31 @@ class ZeroShot:
     rows: Count = COMPARED
 
     def classifier(self, classes: Sequence[str], templates: Sequence[str] = (PLACEHOLDER,)) -> Float[np.ndarray, 'C E']:
-        """Return the vector of each class, of norm 1.
+        """Return the unit vector of each class.
 
         Args:
-            templates: prompts, in which {} stands for the class.
+            templates: prompts, in which {} is replaced by the class name.
 
         Raises:
-            UserError: there are no classes, two are the same, or a template has no {}.
+            UserError: there are no classes, two are equal, or a template has no {}.
         """
         if not classes or not all(classes) or len({*classes}) < len(classes):
-            raise UserError(f'classes: {len(classes)} are given; name each once: "a dog,a cat"')
+            raise UserError(f'classes: {len(classes)} are given; name at least one, each once: "a dog,a cat"')
         wrong = [template for template in templates if PLACEHOLDER not in template]
         if wrong:
-            raise UserError(f"template: '{wrong[0]}' has no {PLACEHOLDER}, where the name of a class is to stand")
+            raise UserError(f"template: '{wrong[0]}' has no {PLACEHOLDER} for the name of a class")
         prompts = [template.replace(PLACEHOLDER, each) for each in classes for template in templates]
         vectors = self.texts(prompts).reshape(len(classes), len(templates), -1)
         return np.asarray(normalised(jnp.asarray(vectors.mean(axis=1))))
 
     def texts(self, texts: Sequence[str]) -> Float[np.ndarray, 'texts E']:
-        """Return the vectors of texts, of norm 1."""
+        """Return the unit vectors of texts."""
         rows = [self.frame.row(ids) for ids in self.processor.encode_batch(texts)]
         stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return self._read(self._text, stacked, len(texts))
 
     def images(self, images: ImageSource) -> Float[np.ndarray, 'images E']:
-        """Return the vectors of images, of norm 1; they are decoded as they are read.
+        """Return the unit vectors of images, which are decoded batch by batch.
 
         Raises:
             UserError: an image cannot be read.
@@ -81,12 +81,12 @@ class ZeroShot:
     def logits(
         self, images: Float[np.ndarray, 'images E'], texts: Float[np.ndarray, 'C E']
     ) -> Float[np.ndarray, 'images C']:
-        """Return the logits of vectors of images with those of texts."""
+        """Return the logits of image vectors with text vectors."""
         scale, bias = self.model.apply({'params': self.params}, method='logit_line')
         return float(scale) * np.einsum('AD,BD->AB', images, texts) + float(bias)
 
     def _read(self, read: Any, inputs: dict[str, np.ndarray], count: int) -> np.ndarray:
-        """Vectors of inputs, so many rows at once, all of one shape."""
+        """Return the vectors of inputs, in padded batches of equal shape."""
         found = []
         for start in range(0, count, self.rows):
             some = {name: array[start : start + self.rows] for name, array in inputs.items()}

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ALBERT: layers that share their weights, and a factorised embedding.
+"""ALBERT: layers with shared weights, and a factorised embedding.
 
-Lan et al. 2020, "ALBERT", https://arxiv.org/abs/1909.11942; the names and settings are those of `AlbertModel` in
-transformers, and of what stands on it.
+Lan et al. 2020, "ALBERT", https://arxiv.org/abs/1909.11942; names and settings of `AlbertModel` and its heads in
+transformers.
 """
 
 from saccade.hub.encoder import BUFFERS, TYPES, affine, embeddings, keys, layers, trunk

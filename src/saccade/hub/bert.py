@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""BERT: post-norm, GELU, learned positions, two types of tokens, an output tied to the embedding.
+"""BERT: post-norm, GELU, learned positions, two token types, an output tied to the embedding.
 
-Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and settings are those of `BertModel` in
-transformers, and of what stands on it.
+Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; names and settings of `BertModel` and its heads in
+transformers.
 """
 
 from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, embeddings, keys, trunk
@@ -37,7 +37,7 @@ FAMILY = Family(
     },
     ignored=BUFFERS,
     keys=keys(),
-    # As TensorFlow has it, and with it the published bert-base-uncased.
+    # Names in TensorFlow checkpoints, and in the published bert-base-uncased.
     older={'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'},
     heads=HEADS,
     outside=r'(cls|classifier|qa_outputs)\..*',

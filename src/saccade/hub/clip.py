@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""CLIP and OpenCLIP: a class token before the patches, a causal tower of texts whose last token is read.
+"""CLIP and OpenCLIP: an image encoder with a class token, and a causal text encoder pooled at its last token.
 
 Radford et al. 2021, "Learning Transferable Visual Models From Natural Language Supervision",
-https://arxiv.org/abs/2103.00020; the names and settings are those of `CLIPModel` in transformers, as which the weights
-of OpenCLIP (https://github.com/mlfoundations/open_clip) are stored too.
+https://arxiv.org/abs/2103.00020; names and settings of `CLIPModel` in transformers, a format in which OpenCLIP's
+weights (https://github.com/mlfoundations/open_clip) are published too.
 """
 
 from saccade.hub.dual_encoder import IMAGE, inputs, layer_norm, of_images, of_texts, tower, weights
@@ -18,7 +18,7 @@ _TOWER = {
     'num_hidden_layers': 12, 'hidden_act': 'quick_gelu', 'layer_norm_eps': 1e-5, 'attention_dropout': 0.0,
 }  # fmt: skip
 _IMAGE = Keys(
-    harmless=('projection_dim',),  # of a tower alone
+    harmless=('projection_dim',),  # used only by a single tower
     defaults=_TOWER | {
         'hidden_size': 768, 'intermediate_size': 3072, 'num_attention_heads': 12, 'num_channels': 3, 'image_size': 224,
         'patch_size': 32,

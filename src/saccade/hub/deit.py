@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeiT: a class token and a distillation token before the patches.
 
-Touvron et al. 2021, "Training data-efficient image transformers", https://arxiv.org/abs/2012.12877; the names and
-settings are those of `DeiTModel` in transformers. The two classifiers of distillation, whose mean is taken, cannot be
-represented.
+Touvron et al. 2021, "Training data-efficient image transformers", https://arxiv.org/abs/2012.12877; names and settings
+of `DeiTModel` in transformers. The model with two classifiers (`DeiTForImageClassificationWithTeacher`) is not
+supported.
 """
 
 from saccade.hub.family import Family

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""DistilBERT: half of BERT's layers, no types of tokens, no hidden layer over the first token but in a classifier.
+"""DistilBERT: half of BERT's layers, no token types, no pooler except the hidden layer of the classifier.
 
-Sanh et al. 2019, "DistilBERT", https://arxiv.org/abs/1910.01108; the names and settings are those of
-`DistilBertModel` in transformers, and of what stands on it. Positions that were made of sines are a table too.
+Sanh et al. 2019, "DistilBERT", https://arxiv.org/abs/1910.01108; names and settings of `DistilBertModel` and its heads
+in transformers. Sinusoidal positions are stored as a table too.
 """
 
 from saccade.hub.encoder import BUFFERS, Words, embeddings, layers, trunk
@@ -54,7 +54,7 @@ HEADS = {
 
 
 _KEYS = Keys(
-    harmless=('sinusoidal_pos_embds',),  # positions are stored either way
+    harmless=('sinusoidal_pos_embds',),  # positions are stored as a table either way
     aliases={'hidden_size': 'dim', 'num_attention_heads': 'n_heads', 'num_hidden_layers': 'n_layers'},
     fixed={'layer_norm_eps': 1e-12},
 )

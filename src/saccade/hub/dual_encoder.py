@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of dual encoders of images and texts: two pre-norm towers whose heads end in one space.
+"""Base of dual encoders of images and texts: two pre-norm towers with heads into one embedding space.
 
 Radford et al. 2021, "CLIP", https://arxiv.org/abs/2103.00020; Zhai et al. 2023, "SigLIP",
-https://arxiv.org/abs/2303.15343. The names and settings are those of transformers. Its linear maps are stored
-[out, in], its kernel of patches [out, channels, rows, columns].
+https://arxiv.org/abs/2303.15343. Names and settings are as in transformers. Linear kernels are stored [out, in], the
+patch kernel [out, channels, rows, columns].
 """
 
 from typing import Any
@@ -102,7 +102,7 @@ def inputs(config: Config) -> tuple[Any, ...]:
 
 
 def weights(patches: str) -> tuple[Weight, ...]:
-    """The weights that both families have. Args: patches, the path of the embedding of patches."""
+    """Return the weights common to both families. Args: patches, path of the patch embedding."""
     ours = f'image/{patches}'
     return (
         Weight('text_model.embeddings.token_embedding.weight', 'V D -> V D', ('text/embedding',)),

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ELECTRA: BERT's layers, under an embedding that may be narrower; a generator's head, or a discriminator's.
+"""ELECTRA: BERT's layers over an embedding that may be narrower; the head of a generator or of a discriminator.
 
-Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; the names and settings are those of `ElectraModel` in
-transformers, and of what stands on it.
+Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; names and settings of `ElectraModel` and its heads in
+transformers.
 """
 
 from typing import Any
@@ -67,7 +67,7 @@ FAMILY = Family(
     prefix='electra.',
     copies={'generator_lm_head.weight': 'embeddings.word_embeddings.weight'},
     ignored=BUFFERS,
-    # Of multiple choice.
+    # Used only for multiple choice.
     keys=keys(harmless=('summary_activation', 'summary_last_dropout', 'summary_type', 'summary_use_proj')),
     heads=HEADS,
     like='bert',

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of BERT-like encoders: a sum of embeddings, its layer norm, and a post-norm stack of layers.
+"""Base of BERT-like encoders: summed embeddings with a layer norm, and a post-norm stack of layers.
 
-Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and settings are those of transformers. Its
-linear maps are stored [out, in].
+Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; names and settings are as in transformers. Linear
+kernels are stored [out, in].
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from saccade.hub.keys import Keys
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Both, Free, HeadWidth, Inner, Kernel, Rate, Setting, Usual
 
-# Once saved with every model: 0, 1, 2, ..., and zeros.
+# Saved with every model by older versions of transformers: 0, 1, 2, ..., and zeros.
 BUFFERS = r'embeddings\.(position|token_type)_ids'
 
 
 @dataclass(frozen=True)
 class Words:
-    """Names of the settings in a family's config.json; BERT's, unless others are given."""
+    """Names of the settings in a family's config.json; the defaults are BERT's."""
 
     width: str = 'hidden_size'
     layers: str = 'num_hidden_layers'
@@ -45,7 +45,7 @@ LAYER_NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': Setting('layer_norm_eps'
 
 
 def keys(**others: Any) -> Keys:
-    """Keys of BERT's config class and of those like it, which can be decoders too. Args: others, of one family."""
+    """Return the keys of BERT's config class and similar ones, which may be decoders. Args: others, of one family."""
     required = {'is_decoder': False, 'add_cross_attention': False, 'position_embedding_type': 'absolute'}
     return Keys(**{**others, 'required': required | others.get('required', {})})
 
@@ -97,18 +97,18 @@ def attention(words: Words = Words(), mask: str = 'Full', bias: Any = BIAS) -> d
 
 
 def affine(theirs: str, ours: str, kernel: str = 'F D -> D F', bias: str = 'F -> F') -> tuple[Weight, Weight]:
-    """The weights of an affine map, by its two names and the layouts."""
+    """Return the weights of an affine map, from both names and the layouts."""
     return Weight(f'{theirs}.weight', kernel, (ours,)), Weight(f'{theirs}.bias', bias, (f'{ours}_bias',))
 
 
 def norm(theirs: str, ours: str) -> tuple[Weight, Weight]:
-    """The weights of a layer norm, by its two names."""
+    """Return the weights of a layer norm, from both names."""
     scale = Weight(f'{theirs}.weight', 'D -> D', (f'{ours}/scale',))
     return scale, Weight(f'{theirs}.bias', 'D -> D', (f'{ours}/bias',))
 
 
 def embeddings(skipped: int = 0) -> tuple[Weight, ...]:
-    """The weights of the embeddings; their table of positions may have rows before the first of ours."""
+    """Return the weights of the embeddings; the position table may have `skipped` rows before ours."""
     return (
         Weight('embeddings.word_embeddings.weight', 'V E -> V E', ('embedding',)),
         Weight('embeddings.position_embeddings.weight', 'T E -> T E', ('position/positions',), skipped),
@@ -135,12 +135,12 @@ _LAYER = {
 
 
 def layers(stem: str, names: Mapping[str, str], tower: str = '') -> tuple[Weight, ...]:
-    """The weights of the layers; `names` of what is in one are theirs, by ours. Of two towers, ours has a prefix."""
+    """Return the weights of the layers; `names` maps our names within a layer to theirs. Args: tower, our prefix."""
     pairs = [_LAYER[ours](f'{stem}.{theirs}', f'{tower}layers/pattern_0/{ours}') for ours, theirs in names.items()]
     return tuple(weight for pair in pairs for weight in pair)
 
 
-# RoBERTa and ELECTRA have kept the names.
+# RoBERTa and ELECTRA use the same names.
 BERT_LAYERS = layers(
     'encoder.layer.*',
     {

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Model families: what each declares of its config and its tensors, and where it is found.
+"""Model families: the description of a family's config and tensors, and its lookup by `model_type`.
 
-A family is one file of this package, named as `model_type` in its config.json.
+A family is one file of this package, named after `model_type` in its config.json.
 """
 
 import pkgutil
@@ -19,15 +19,15 @@ from saccade.hub.setting import read, require, shortened
 from saccade.hub.template import filled
 from saccade.types import LayerContext, UserError
 
-Table = Callable[[int, int], np.ndarray]  # from its numbers of rows and columns
+Table = Callable[[int, int], np.ndarray]  # (rows, columns) -> table
 
-CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # of one place
+CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # one row of one position
 ONE_TEXT = np.zeros((1, 1), np.int32), CONTEXT
 
 
 @dataclass(frozen=True)
 class Weight:
-    """Mapping of one tensor of theirs to parameters of ours.
+    """Mapping of one Hugging Face tensor to our parameters.
 
     Attributes:
         theirs: its name, without the family's prefix; * stands for the number of the layer.
@@ -48,7 +48,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Head:
-    """Head of an encoder, as some of a family's models have it.
+    """Head of an encoder, in some models of a family.
 
     Attributes:
         name: ours.
@@ -118,7 +118,7 @@ class Family:
         """Return the heads of the model that config.json describes.
 
         Raises:
-            UserError: it names an architecture that is none of the family's; those that there are are named.
+            UserError: its architecture is not one of the family's; the message lists them.
         """
         named = read(config, 'architectures', list, [])
         if not self.heads:
@@ -132,10 +132,10 @@ class Family:
 
 
 def find_family(model_type: str) -> Family:
-    """Return FAMILY of the file of this name.
+    """Return FAMILY of the file with this name.
 
     Raises:
-        UserError: there is none; those that there are are named.
+        UserError: there is no such family; the message lists the families.
     """
     if model_type in _files():
         return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')

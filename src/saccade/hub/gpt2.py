@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPT-2: learned positions, pre-norm, GELU, biases everywhere, the output tied to the embedding.
 
-Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; the names and settings are those of
-`GPT2LMHeadModel` in transformers. Its linear maps are stored [in, out], and queries, keys and values as one.
+Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; names and settings of `GPT2LMHeadModel` in
+transformers. Linear kernels are stored [in, out]; queries, keys and values are one kernel.
 """
 
 from typing import Any
@@ -45,8 +45,8 @@ WEIGHTS = (
 _KEYS = Keys(
     required={**CAUSAL, 'scale_attn_by_inverse_layer_idx': False, 'add_cross_attention': False},
     harmless=(
-        'reorder_and_upcast_attn',  # the same scores, in another order
-        # Of multiple choice.
+        'reorder_and_upcast_attn',  # the same scores, computed in another order
+        # Used only for multiple choice.
         'summary_activation', 'summary_first_dropout', 'summary_proj_to_labels', 'summary_type', 'summary_use_proj',
     ),
     aliases={
@@ -108,7 +108,7 @@ FAMILY = Family(
     WEIGHTS,
     prefix='transformer.',
     copies={'lm_head.weight': 'wte.weight'},
-    ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
+    ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and its fill value
     keys=_KEYS,
     architecture='GPT2LMHeadModel',
     outside=r'lm_head\.weight',

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of BERT-like encoders, from their names to ours: 'masked', 'pooled', 'tokens'."""
+"""Heads of BERT-like encoders, mapped to our heads 'masked', 'pooled' and 'tokens'."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +65,7 @@ def masked(hidden: str, normed: str, output: str, function: Any = HIDDEN_ACTIVAT
 def pooled(hidden: str, output: Output | None = None, function: Any = TANH) -> Head:
     """The head 'pooled' of the first token, by their names of its layers; without an output it ends in the hidden one.
 
-    RoBERTa and ELECTRA, in training, also drop out what the hidden layer reads; ours does not.
+    In training, RoBERTa and ELECTRA also apply dropout to the input of the hidden layer; ours does not.
     """
     pool = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'activation': function}
     if output is None:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of a config class of transformers: each is read by a family's functions, required, or harmless.
+"""Keys of a transformers config class: each is read by a family's functions, required, or harmless.
 
-A key that the class does not have is passed over, as transformers passes over it.
+A key that the class does not have is ignored, as in transformers.
 """
 
 from collections.abc import Mapping
@@ -15,25 +15,25 @@ from saccade.types import UserError
 # Token ids: read with the tokenizer, together with generation_config.json.
 TOKENS = ('bos_token_id', 'eos_token_id', 'pad_token_id', 'decoder_start_token_id', 'forced_eos_token_id')
 
-# Of `PreTrainedConfig`, and so of every class.
+# Keys of `PreTrainedConfig`, hence of every class.
 _REQUIRED = {'is_encoder_decoder': False, 'per_layer_config': None, 'quantization_config': None}
 _HARMLESS = (
     '_name_or_path', 'architectures', 'chunk_size_feed_forward', 'dtype', 'id2label', 'label2id', 'model_type',
     'output_attentions', 'output_hidden_states', 'problem_type', 'return_dict', 'torch_dtype', 'transformers_version',
-    # Of many classes.
+    # In many classes.
     'init_std', 'initializer_factor', 'initializer_range', 'use_cache',
 )  # fmt: skip
 
-# What any decoder of transformers obeys, though no class declares it.
+# Keys that every decoder of transformers obeys, though no class declares them.
 CAUSAL = {'is_causal': True, 'sliding_window': None, 'attention_chunk_size': None}
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys of one config class, except for those that are only read.
+    """Keys of one config class, except those that a family's functions read.
 
     Attributes:
-        required: key -> its only supported value. Another value is an error.
+        required: key -> its only supported value. Another value raises an error.
         harmless: keys that do not change the outputs of a trained model.
         aliases: second name of a key -> the key.
         defaults: key -> default of the class, for keys that folders leave out.
@@ -54,11 +54,11 @@ class Keys:
 
     @property
     def declared(self) -> frozenset[str]:
-        """All keys that need not be read."""
+        """Keys that a family's functions need not read."""
         return frozenset({*_REQUIRED, *_HARMLESS, *TOKENS, *self.required, *self.harmless, *self.aliases, *self.inner})
 
     def settings(self, values: Mapping[str, Any], at: str = '') -> Settings:
-        """Return the settings that a folder gives: keys by one name each, defaults filled in, objects opened.
+        """Return a folder's settings: keys by one name each, defaults filled in, nested objects converted.
 
         Args:
             at: path of the values in config.json, as in `Settings`.

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Llama: rotary positions, RMS norms before each branch, SwiGLU, grouped heads, no biases.
+"""Llama: rotary positions, pre-norm with RMSNorm, SwiGLU, grouped-query attention, no biases.
 
-Touvron et al. 2023, https://arxiv.org/abs/2302.13971, and its successors up to 3.3; the names and settings are
-those of `LlamaForCausalLM` in transformers, of version 4 or 5. Its linear maps are stored [out, in].
+Touvron et al. 2023, https://arxiv.org/abs/2302.13971, and its successors up to 3.3; names and settings of
+`LlamaForCausalLM` in transformers, version 4 or 5. Linear kernels are stored [out, in].
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ WEIGHTS = (
 
 _KEYS = Keys(
     required={**CAUSAL, 'partial_rotary_factor': 1.0},
-    harmless=('pretraining_tp',),  # slices of a product, which is the same
+    harmless=('pretraining_tp',),  # computes a product in slices, with the same result
 )
 
 

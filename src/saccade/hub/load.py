@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Load a Hugging Face folder: config.json becomes a spec of our parts, the safetensors our parameters."""
+"""Loading of a Hugging Face folder: config.json becomes a spec of our parts, the safetensors our parameters."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,15 +25,15 @@ from saccade.types import Params, UserError
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
-    """Pretrained model of a Hugging Face folder, as one of ours.
+    """Pretrained model of a Hugging Face folder, as one of our models.
 
     Attributes:
-        spec: of the model, as it stands under config.model.
-        params: in our layout, float32.
-        tokenizer: the folder's tokenizer.json, else its vocab.txt or vocab.json, if it has one.
-        name: of the folder.
-        generation: settings of generation_config.json; where there is none, of config.json and the family.
-        chat_template: whether the folder has one.
+        spec: spec of the model, as config.model.
+        params: parameters in our layout, float32.
+        tokenizer: the folder's tokenizer.json, or else its vocab.txt or vocab.json; None without any.
+        name: name of the folder.
+        generation: settings of generation_config.json, or else of config.json with the family's defaults.
+        chat_template: True if the folder has one.
     """
 
     spec: dict[str, Any]
@@ -44,15 +44,15 @@ class Pretrained:
     chat_template: bool
 
     def open_tokenizer(self) -> Tokenizer:
-        """Open the tokenizer, for text.
+        """Open the tokenizer.
 
         Raises:
-            UserError: there is none, it is damaged or empty, or it has ids that the model has no embedding for.
+            UserError: there is none, it is damaged or empty, or it has ids beyond the model's embedding.
         """
         if self.tokenizer is None:
             raise UserError(
-                f'{self.name}: there is no tokenizer.json, no vocab.txt and no vocab.json with its merges.txt; text '
-                'needs the tokenizer that the model was trained with'
+                f'{self.name}: there is no tokenizer.json, no vocab.txt and no vocab.json with merges.txt; text '
+                "needs the model's own tokenizer"
             )
         tokenizer, model = open_tokenizer(self.tokenizer), build(self.spec, 'model')()
         if tokenizer.size > model.vocabulary:
@@ -67,8 +67,8 @@ def load(path: str | Path) -> Pretrained:
     """Read `config.json` and `model.safetensors`, or its shards, from a folder.
 
     Raises:
-        UserError: a file is missing or damaged; the model is of a family or has a setting that cannot be
-            represented; a tensor is missing, left over, or of the wrong shape or type.
+        UserError: a file is missing or damaged; the family or a setting of the model is not supported; a tensor is
+            missing, left over, or of the wrong shape or type.
     """
     with _opened(path) as folder:
         config = read_json(folder / 'config.json')
@@ -86,17 +86,17 @@ def load(path: str | Path) -> Pretrained:
 
 
 def spec_of(path: str | Path) -> dict[str, Any]:
-    """Return the spec of the model in a folder, by its `config.json` alone.
+    """Return the spec of the model in a folder, read only from its `config.json`.
 
     Raises:
-        UserError: the file is missing or damaged; the model is of a family or has a setting that cannot be represented.
+        UserError: the file is missing or damaged; the family or a setting of the model is not supported.
     """
     with _opened(path) as folder:
         return _described(read_json(folder / 'config.json'))[-1]
 
 
 def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """The settings of generation. As in transformers, generation_config.json replaces those of config.json."""
+    """Return the settings of generation. As in transformers, generation_config.json overrides config.json."""
     if (folder / 'generation_config.json').is_file():
         return read_json(folder / 'generation_config.json')
     return {**family.tokens, **{name: value for name, value in config.items() if value is not None}}
@@ -109,7 +109,7 @@ def _has_chat_template(folder: Path) -> bool:
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Path]:
-    """Yield the folder, and name it in every error raised within."""
+    """Context that yields the folder, and puts its path before every error raised within."""
     folder = expanded(path)
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')
@@ -120,7 +120,7 @@ def _opened(path: str | Path) -> Iterator[Path]:
 
 
 def _described(config: Mapping[str, Any]) -> tuple[Family, Settings, tuple[Head, ...], dict[str, Any]]:
-    """The family, the settings, the heads and the spec of the model that a config.json describes."""
+    """Return the family, the settings, the heads and the spec of the model that a config.json describes."""
     family = find_family(read(config, 'model_type', str))
     settings = family.keys.settings(config)
     heads = family.heads_of(settings)

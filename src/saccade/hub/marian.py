@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Marian: a translation model with post-norm, biases everywhere, sinusoids, one embedding, and a bias of the logits.
+"""Marian: a translation model with post-norm, biases everywhere, sinusoidal positions, one embedding, and a logit bias.
 
-Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in C++", https://arxiv.org/abs/1804.00344, as the
-OPUS-MT models are published; the names and settings are those of `MarianMTModel` in transformers. Its linear maps are
-stored [out, in]; all sines of a position stand before its cosines.
+Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in C++", https://arxiv.org/abs/1804.00344, as in
+the published OPUS-MT models; names and settings of `MarianMTModel` in transformers. Linear kernels are stored [out,
+in]; in a position vector all sines precede all cosines.
 """
 
 import math
@@ -33,7 +33,7 @@ from saccade.hub.template import (
 )
 from saccade.ops.rotary import frequencies
 
-# How they call what a layer holds, by ours.
+# Our names within a layer -> theirs.
 _LAYER = {f'mixer/{ours}': f'self_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
     'mixer/output': 'self_attn.out_proj',
     'mixer_norm': 'self_attn_layer_norm',
@@ -62,13 +62,13 @@ _KEYS = Keys(
         'share_encoder_decoder_embeddings': True,
         'tie_word_embeddings': True,
         'activation_dropout': 0.0,
-        # Of older folders.
+        # In older folders.
         'static_position_embeddings': True,
         'normalize_before': False,
         'normalize_embedding': False,
         'add_final_layer_norm': False,
     },
-    # Of one tower without the other, and of training.
+    # Settings of a single tower, and of training.
     harmless=('is_decoder', 'encoder_layerdrop', 'decoder_layerdrop'),
     aliases={
         'hidden_size': 'd_model',
@@ -156,7 +156,7 @@ TEMPLATE = {
 
 
 def _sinusoids(length: int, width: int) -> np.ndarray:
-    """Table of positions, [T D]."""
+    """Return the table of positions, [T D]."""
     angle = np.arange(length)[:, None] * frequencies(width, 10000.0)
     return np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)[:, :width]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of a family's tensors to our tree of parameters: each tensor is used, and each parameter is set."""
+"""Conversion of a family's tensors to our parameter tree; every tensor must be used, and every parameter set."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,15 +14,15 @@ from saccade.hub.tensors import Tensors
 from saccade.types import UserError
 
 Shapes = Mapping[str, tuple[int, ...]]
-_ROUNDING = 2e-3  # half a step of bfloat16 at 1, the largest number of a table
+_ROUNDING = 2e-3  # half a step of bfloat16 at 1, the largest value of a table
 
 
 def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, ...] = ()) -> dict[str, np.ndarray]:
     """Return our parameters by path, in float32.
 
     Args:
-        shapes: those of the model's parameters, by path.
-        heads: those of the family's that the model has.
+        shapes: shapes of the model's parameters, by path.
+        heads: heads of the family that the model has.
 
     Raises:
         UserError: a tensor is missing, left over, or of the wrong shape; or a tied copy or a constant table differs.
@@ -35,7 +35,7 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
     _check_copies(tensors, names, left, family.copies)
     _check_constants(tensors, left, family.constants)
-    # What holds no parameter may be left, and what belongs to a head that the model at hand has not.
+    # Tensors without a parameter may be left over, and tensors of heads that this model does not have.
     spare = {weight.theirs for each in family.heads.values() for weight in _weights(each)}
     over = [
         name
@@ -60,20 +60,20 @@ def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
 
 
 def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
-    """Return the name of each tensor by that in the family's weights: without the prefix, with the ending of today."""
+    """Return the stored name of each tensor by its name in the family's weights: no prefix, current ending."""
     names: dict[str, str] = {}
     for name in tensors:
         short = name.removeprefix(family.prefix)
         old = next(filter(short.endswith, family.older), '')
         short = short.removesuffix(old) + family.older.get(old, '')
         if short in names:
-            raise UserError(f"tensors '{names[short]}' and '{name}' are for one place")
+            raise UserError(f"tensors '{names[short]}' and '{name}' have the same place in the model")
         names[short] = name
     return names
 
 
 def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Read the tensors of one weight, remove their names, and pair our paths with their arrays."""
+    """Read the tensors of one weight, remove their names from `names`, and yield our paths with their arrays."""
     shape = shapes[weight.ours[0]]
     if '*' in weight.theirs:
         wanted = (weight.theirs.replace('*', str(layer)) for layer in range(shape[0]))
@@ -83,7 +83,7 @@ def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shape
 
 
 def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, shape: tuple[int, ...]) -> np.ndarray:
-    """One tensor in our layout, [part, ...]."""
+    """Return one tensor in our layout, [part, ...]."""
     if wanted not in names:
         raise UserError(f"there is no tensor '{wanted}'")
     name = names.pop(wanted)
@@ -95,14 +95,14 @@ def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, 
     if weight.skipped:
         expected = (weight.skipped + expected[0], *expected[1:])
     if tensors.shape(name) != expected:
-        raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but by config.json it should be {expected}")
+        raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {expected}")
     array = tensors.read(name)
     array = rearrange(array[weight.skipped :] if weight.skipped else array, weight.layout, **sizes)
     return array if fused else array[None]
 
 
 def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str], copies: Mapping[str, str]) -> None:
-    """Remove the tied copies of tensors that were placed, and refuse one that differs."""
+    """Remove tied copies of tensors that were placed; raise an error if a copy differs."""
     taken = names.keys() - left.keys()
     for copy, original in copies.items():
         if copy in left and original in taken:
@@ -112,15 +112,15 @@ def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str],
 
 
 def _check_constants(tensors: Tensors, left: dict[str, str], constants: Mapping[str, Table]) -> None:
-    """Remove the tables that are the same in every model, and refuse one that differs."""
+    """Remove constant tables; raise an error if a table differs."""
     for short in constants.keys() & left.keys():
         name = left.pop(short)
         stored = tensors.read(name)
         if stored.ndim != 2 or not np.allclose(stored, constants[short](*stored.shape), rtol=0, atol=_ROUNDING):
-            raise UserError(f"tensor '{name}' differs from the table that every model of the family has")
+            raise UserError(f"tensor '{name}' differs from the constant table of the family")
 
 
 def _some(names: set[str] | list[str]) -> str:
-    """Name the first in order, and count the others."""
+    """Return the first name in order, and the number of others."""
     first, *others = sorted(names)
     return f"'{first}'" + (f' and {len(others)} more' if others else '')

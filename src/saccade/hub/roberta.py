@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""RoBERTa: BERT's layers; positions that count from 2, and one type of tokens.
+"""RoBERTa: BERT's layers; positions that count from 2, and one token type.
 
-Liu et al. 2019, "RoBERTa", https://arxiv.org/abs/1907.11692; the names and settings are those of `RobertaModel` in
-transformers, and of what stands on it. The first two rows of its table of positions belong to padding.
+Liu et al. 2019, "RoBERTa", https://arxiv.org/abs/1907.11692; names and settings of `RobertaModel` and its heads in
+transformers. The first two rows of its position table are for padding.
 """
 
 from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, embeddings, keys, trunk

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a config.json, with their types checked; what we cannot represent is refused."""
+"""Settings of a config.json, with checked types; unsupported values raise an error."""
 
 import reprlib
 import sys
@@ -12,7 +12,7 @@ from saccade.types import UserError
 NEEDED = object()
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = 100
-_MOST = 100_000_000  # of any size of any model, so that none that is meant is refused
+_MOST = 100_000_000  # bound on every integer setting, above all real sizes
 _WORDS = {
     int: f'a whole number, from {{least}} to {_MOST:,}',
     float: 'a number, at least 0 and finite',
@@ -49,7 +49,7 @@ class Settings(Mapping[str, Any]):
     """Settings of a config.json, or of an object in it, with a record of the keys that were read.
 
     Attributes:
-        at: path of the object in config.json, '' or as in 'text_config.', which messages write before a key.
+        at: path of the object in config.json, '' or as in 'text_config.'; messages put it before a key.
         seen: keys that were read by `get`.
     """
 
@@ -75,7 +75,8 @@ def read(config: Mapping[str, Any], key: str, kind: type, default: Any = NEEDED,
     """Return one setting; absent or null, it is the default, if one is given.
 
     Raises:
-        UserError: it is missing, or of another type; an int is from `least` to _MOST, a float at least 0 and finite.
+        UserError: it is missing, has the wrong type, or is out of range: an int from `least` to _MOST, a float finite
+            and at least 0.
     """
     value = config.get(key)
     if value is None:
@@ -89,10 +90,10 @@ def read(config: Mapping[str, Any], key: str, kind: type, default: Any = NEEDED,
 
 
 def require(config: Mapping[str, Any], key: str, value: Any) -> None:
-    """Refuse a setting that is given and is another than the value, the only one that we can represent.
+    """Check that a setting is absent or has the only supported value.
 
     Raises:
-        UserError: it is another.
+        UserError: it has another value.
     """
     given = config.get(key)
     if given is not None and given != value:
@@ -104,17 +105,17 @@ def read_activation(config: Mapping[str, Any], key: str, default: Any = NEEDED) 
     """Return the spec of the activation that a setting names.
 
     Raises:
-        UserError: it is missing, is not text, or names an activation that we do not have.
+        UserError: the setting is missing, is not text, or names an unknown activation.
     """
     name = read(config, key, str, default)
     if name not in ACTIVATIONS:
         known = ', '.join(ACTIVATIONS)
-        raise UserError(f'{_where(config, key)}: there is no activation {shortened(name)}; there are {known}')
+        raise UserError(f'{_where(config, key)}: unknown activation {shortened(name)}; known: {known}')
     return dict(ACTIVATIONS[name])
 
 
 def shortened(value: Any) -> str:
-    """Return a value as it is named in a message, without the most of one that is long or deep."""
+    """Return the text of a value for a message, abbreviated if it is long or deep."""
     return _SHOWN.repr(value)
 
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""SigLIP: an image is read by attention pooling, a text at its last place, whose padding is read too.
+"""SigLIP: attention pooling of an image; a text is pooled at its last position, padding included.
 
-Zhai et al. 2023, "Sigmoid Loss for Language Image Pre-Training", https://arxiv.org/abs/2303.15343; the names and
-settings are those of `SiglipModel` in transformers. Its tokenizer makes texts lower-case and takes punctuation out
-before it encodes them, which a tokenizer.json need not say.
+Zhai et al. 2023, "Sigmoid Loss for Language Image Pre-Training", https://arxiv.org/abs/2303.15343; names and settings
+of `SiglipModel` in transformers. Its tokenizer lower-cases texts and removes punctuation first; a tokenizer.json may
+omit these steps.
 """
 
 from typing import Any

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""T5, versions 1.0 and 1.1, and what shares its config: Flan-T5, ByT5. RMS pre-norm, no biases, relative positions.
+"""T5, versions 1.0 and 1.1, and models with its config: Flan-T5, ByT5. RMS pre-norm, no biases, relative positions.
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
-https://arxiv.org/abs/1910.10683; the names and settings are those of `T5ForConditionalGeneration` in transformers. Its
-linear maps are stored [out, in]. Version 1.0 projects onto its embedding, scaled; 1.1 has an output of its own.
+https://arxiv.org/abs/1910.10683; names and settings of `T5ForConditionalGeneration` in transformers. Linear kernels are
+stored [out, in]. Version 1.0 projects onto its scaled embedding; version 1.1 has an output kernel.
 """
 
 import math
@@ -30,7 +30,7 @@ from saccade.hub.template import (
 )
 from saccade.types import UserError
 
-_TRAINED_ON = 512  # tokens, of the published models; their positions know no bound
+_TRAINED_ON = 512  # tokens, for the published models; relative positions have no bound
 
 
 def _attention(theirs: str, ours: str) -> tuple[Weight, ...]:
@@ -59,7 +59,7 @@ _BRANCHES = {
 
 
 def _tower(name: str, *branches: str) -> tuple[Weight, ...]:
-    """The weights of one tower, whose layers have these branches."""
+    """Return the weights of one tower, whose layers have these branches."""
     table = f'{name}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'
     weights = [
         Weight(table, 'buckets N -> buckets N', (f'{name}/shared/table',)),
@@ -85,7 +85,7 @@ WEIGHTS = (
 
 _KEYS = Keys(
     required={**CAUSAL, 'is_encoder_decoder': True},
-    # Of one tower without the other, and of a classifier.
+    # Settings of a single tower, and of a classifier.
     harmless=('is_decoder', 'classifier_dropout'),
     aliases={
         'hidden_size': 'd_model', 'num_attention_heads': 'num_heads', 'num_hidden_layers': 'num_layers',
@@ -124,8 +124,8 @@ def _projection(config: Config) -> tuple[str, str]:
     gate, _, name = projection.rpartition('-')
     if gate not in ('', 'gated'):
         raise UserError(
-            f'config.json: feed_forward_proj is {shortened(projection)}, which cannot be represented; an activation '
-            "can, and 'gated-' before one"
+            f'config.json: feed_forward_proj is {shortened(projection)}, which cannot be represented; supported are an '
+            "activation, and 'gated-' with an activation"
         )
     # In both versions of its authors' code, gelu is its approximation by tanh.
     return gate, 'gelu_new' if projection == 'gated-gelu' else name
@@ -237,7 +237,7 @@ FAMILY = Family(
     copies=dict.fromkeys(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
-    # A table that cross-attention had in the first published folders, and never used.
+    # A table of cross-attention in the first published folders, which is unused.
     ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
     keys=_KEYS,
     architecture='T5ForConditionalGeneration',

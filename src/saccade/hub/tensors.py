@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a folder by name, read lazily from one safetensors file, or from several and an index."""
+"""Tensors of a folder by name, read lazily from one safetensors file, or from shards with an index."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,13 +18,13 @@ from saccade.types import UserError
 
 SINGLE = 'model.safetensors'
 INDEX = 'model.safetensors.index.json'
-# Quantised weights, which are numbers of other types, mean nothing without their scales.
+# Quantised weights have integer types, and are meaningless without their scales.
 _FLOATING = ('F64', 'F32', 'F16', 'BF16')
 
 
 @dataclass(frozen=True)
 class Tensors:
-    """Tensors of safetensors files, read lazily. Attributes: by the tensor's name, the open file that holds it."""
+    """Tensors of safetensors files, read lazily. Attributes: files, the open file of each tensor, by tensor name."""
 
     files: Mapping[str, Any]
 
@@ -42,14 +42,13 @@ class Tensors:
         """Return the tensor in float32.
 
         Raises:
-            UserError: it does not hold floating-point numbers, one of them is not finite, or NumPy has no array of its
-                shape.
+            UserError: its type is not floating-point, a value is not finite, or NumPy does not support its shape.
         """
         dtype = self.files[name].get_slice(name).get_dtype()
         if dtype not in _FLOATING:
             raise UserError(f"tensor '{name}' is of type {dtype}; only {', '.join(_FLOATING)} can be loaded")
         try:
-            with np.errstate(over='ignore'):  # of a float64: it is not finite then
+            with np.errstate(over='ignore'):  # a large float64 becomes infinite, and is reported below
                 array = self.files[name].get_tensor(name).astype(np.float32)
         except (ValueError, SafetensorError) as error:
             raise UserError(f"tensor '{name}' cannot be read: {error}") from None
@@ -60,16 +59,16 @@ class Tensors:
 
 @contextmanager
 def open_tensors(folder: Path) -> Iterator[Tensors]:
-    """Open the folder's tensors for as long as the context lasts.
+    """Open the folder's tensors within a context.
 
     Raises:
-        UserError: a file is missing, cut short or no safetensors, or two of them hold tensors of one name.
+        UserError: a file is missing, cut short or not safetensors, or two files have a tensor of the same name.
     """
     with ExitStack() as stack:
         files: dict[str, Any] = {}
         for path in _paths(folder):
             file = stack.enter_context(_open(path))
-            for name in file.keys():  # noqa: SIM118, it is not iterable
+            for name in file.keys():  # noqa: SIM118, the file is not iterable
                 if name in files:
                     raise UserError(f"{path.name}: tensor '{name}' is in another file of the folder too")
                 files[name] = file
@@ -77,10 +76,10 @@ def open_tensors(folder: Path) -> Iterator[Tensors]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object that a JSON file holds.
+    """Return the object in a JSON file.
 
     Raises:
-        UserError: the file cannot be read, or holds no JSON object.
+        UserError: the file cannot be read, or does not hold a JSON object.
     """
     try:
         value = json.loads(read_text(path))
@@ -105,7 +104,7 @@ def _paths(folder: Path) -> list[Path]:
         raise UserError(f"{INDEX}: has no 'weight_map' from tensors to files")
     for name in set(shards.values()):
         if name in ('', '..') or PurePath(name).name != name or '\0' in name:
-            raise UserError(f'{INDEX}: {shortened(name)} is no name of a file in the folder')
+            raise UserError(f'{INDEX}: {shortened(name)} is not the name of a file in the folder')
     return [folder / name for name in sorted(set(shards.values()))]
 
 
@@ -113,7 +112,7 @@ def _open(path: Path) -> Any:
     if path.exists() and not path.is_file():
         raise UserError(f'{path.name}: cannot be read: it is not a regular file')
     try:
-        # JAX brings ml_dtypes, with which NumPy knows bfloat16.
+        # ml_dtypes, a dependency of JAX, adds bfloat16 to NumPy.
         return safe_open(path, framework='numpy')
     except OSError as error:
         raise UserError(f'{path.name}: cannot be read: {error.strerror or error}') from None

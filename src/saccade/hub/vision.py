@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of Vision Transformers: patches, class tokens, learned positions of a grid, and a pre-norm stack of layers.
+"""Base of Vision Transformers: patches, class tokens, a learned grid of positions, and a pre-norm stack of layers.
 
-Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; the names and settings are
-those of transformers. Its linear maps are stored [out, in], its kernel of patches [out, channels, rows, columns].
+Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; names and settings are those
+of transformers. Linear kernels are stored [out, in], the patch kernel [out, channels, rows, columns].
 """
 
 import math
@@ -129,13 +129,13 @@ def channels(kernel: str, key: str = 'num_channels') -> Callable[[Mapping[str, t
 
 
 def image(config: Mapping[str, Any]) -> tuple[np.ndarray, LayerContext]:
-    """One image of zeros, as the model reads it."""
+    """Return the inputs of the model's `init`: one image of zeros, and its context."""
     size = read(config, 'image_size', int)
     return np.zeros((1, size, size, read(config, 'num_channels', int, 3)), np.float32), CONTEXT
 
 
 def weights(tokens: Mapping[str, str]) -> tuple[Weight, ...]:
-    """The weights of a Vision Transformer. Args: tokens, the path of each class token of ours by their name."""
+    """Return the weights of a Vision Transformer. Args: tokens, path of each class token, by its Hugging Face name."""
     inside = 'embed/' * (1 + len(tokens))
     return (
         *(Weight(f'embeddings.{theirs}', '1 1 D -> D', (ours,)) for theirs, ours in tokens.items()),

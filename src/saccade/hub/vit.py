@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ViT: a class token before the patches.
 
-Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; the names and settings are
-those of `ViTModel` in transformers, and of what stands on it.
+Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; names and settings of
+`ViTModel` and its heads in transformers.
 """
 
 from saccade.hub.family import Family

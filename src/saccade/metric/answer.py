@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQuAD metrics of predicted answers: exact match, and F1 of the words in common with the true answer.
 
-Case, ASCII punctuation, articles and white space make no difference. A question has several true answers, and the
-nearest counts. P. Rajpurkar et al., 2016, SQuAD, section 6.1, https://arxiv.org/abs/1606.05250. A question without a
-true answer is answered by nothing, and by nothing else: P. Rajpurkar et al., 2018, Know what you don't know,
-https://arxiv.org/abs/1806.03822. Both are shares here, where SQuAD's own evaluation prints percentages.
+Case, ASCII punctuation, articles and white space are ignored. Of several true answers, the closest counts.
+P. Rajpurkar et al., 2016, SQuAD, section 6.1, https://arxiv.org/abs/1606.05250. For a question without a true answer,
+only the empty prediction is right: P. Rajpurkar et al., 2018, Know what you don't know,
+https://arxiv.org/abs/1806.03822. Both metrics are fractions here; SQuAD's own evaluation prints percentages.
 
-Two versions of the evaluation exist, and differ only in answers of which normalisation leaves nothing, as "A" or "?".
+The two versions of SQuAD's evaluation differ only in answers that are empty after normalisation, such as "A" or "?".
 Ours is version 2.0: such a true answer is dropped, a question left with none has no answer, and two empty answers have
 F1 1. Version 1.1 keeps it as an empty text, with exact match 1 and F1 0. Words are separated by white space, so an
 answer in Chinese, Japanese or Thai is usually one word, and its F1 is its exact match.
@@ -32,7 +32,7 @@ def answered(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[st
     """Return `exact_match` and `f1`.
 
     Args:
-        gold: true answers of each question; those of which normalisation leaves nothing do not count.
+        gold: true answers of each question; answers that are empty after normalisation are ignored.
 
     Raises:
         UserError: there are no questions.
@@ -50,7 +50,7 @@ def exact_match(gold: Sequence[str], predicted: str) -> float:
 
 
 def f1(gold: Sequence[str], predicted: str) -> float:
-    """Return the F1 of the answer's words against those of the nearest true answer."""
+    """Return the F1 of the answer's words against the words of the closest true answer."""
     return _nearest(_word_f1, gold, predicted)
 
 

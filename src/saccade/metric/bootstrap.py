@@ -5,12 +5,13 @@
     ends = quantiles of θ* at Φ(z0 + u / (1 - a u)),   u = z0 + Φ⁻¹(0.025), z0 + Φ⁻¹(0.975)
     z0 = Φ⁻¹(P(θ* < θ) + P(θ* = θ) / 2),   a = Σ d³ / (6 (Σ d²)^1.5)
 
-θ is the metric, θ* that of as many examples drawn with replacement, d what θ loses to its mean when an example is
-left out. B. Efron, 1987, Better bootstrap confidence intervals, https://doi.org/10.1080/01621459.1987.10478410.
+θ is the metric, θ* the metric of a resample of the same size drawn with replacement, d the mean of the leave-one-out
+values of θ minus each of them. B. Efron, 1987, Better bootstrap confidence intervals,
+https://doi.org/10.1080/01621459.1987.10478410.
 
-What is claimed is about the examples that might have been in the split, not about the seeds that a model might have
-been trained with: for those see `analysis.report.interval`. It cannot see what no example shows: where all examples
-agree, as where all are right, the interval is a point.
+The interval covers the choice of examples in the split, not the choice of training seeds; for seeds see
+`analysis.report.interval`. It knows only the variation within the split: where all examples agree, for example where
+all are right, the interval is a point.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,9 +27,9 @@ LEVEL = 0.95
 RESAMPLES = 2000
 
 _NORMAL_ENDS = ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-_ROUNDING = 1e-12  # relative difference below which two values of a metric differ by the order of sums alone
+_ROUNDING = 1e-12  # relative difference below which two values of a metric are equal up to the order of summation
 _MOST_DRAWN = 1 << 20  # numbers at once: 8 MiB
-_MOST_LEFT_OUT = 500  # times that a metric without sums is computed anew for the acceleration, a small correction
+_MOST_LEFT_OUT = 500  # leave-one-out evaluations of a metric without sums, for the acceleration, a small correction
 
 Sums = Num[np.ndarray, '... terms']
 Number = Num[np.ndarray, '...'] | np.number
@@ -37,7 +38,7 @@ Statistic = Callable[[Sums], Number]
 
 @dataclass(frozen=True)
 class Measured:
-    """Metric of a split with the ends of its 95% interval, which holds the value."""
+    """Metric of a split with the ends of its 95% interval, which contains the value."""
 
     value: float
     low: float
@@ -48,13 +49,13 @@ def of_sums(contributions: Num[np.ndarray, 'examples terms'], statistic: Statist
     """Measure a function of sums over examples.
 
     Args:
-        statistic: of sums [... terms], the metric [...], finite for those of any examples drawn with replacement.
+        statistic: maps sums [... terms] to the metric [...]; finite for the sums of any resample.
 
     Raises:
         UserError: there are no examples.
     """
     _require_examples(contributions)
-    # Equal rows are drawn together, which changes nothing but the time: counts have few different ones.
+    # Equal rows are drawn together, only to save time: counts have few distinct rows.
     rows, counts = np.unique(contributions.astype(np.float64), axis=0, return_counts=True)
     generator = np.random.default_rng(seed)
     total = counts @ rows
@@ -77,11 +78,10 @@ def of_mean(values: Num[np.ndarray, 'examples'], seed: int = 0) -> Measured:
 
 
 def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> Measured:
-    """Measure what is no function of sums, such as a correlation of ranks, by computing it anew for each resample.
+    """Measure a metric that is not a function of sums, such as a rank correlation, by evaluation on each resample.
 
     Args:
-        statistic: of any number of examples [... examples terms], the metric [...], finite for any drawn with
-            replacement.
+        statistic: maps any number of examples [... examples terms] to the metric [...]; finite for any resample.
 
     Raises:
         UserError: there are no examples.
@@ -93,14 +93,14 @@ def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statisti
     generator = np.random.default_rng(seed)
     at_once = max(1, _MOST_DRAWN // examples.size)
     drawn = [statistic(examples[generator.integers(count, size=(size, count))]) for size in block_sizes(at_once)]
-    # Leave out one example each time, or of many a few, drawn at random since neighbours are alike.
+    # Leave out one example at a time; of many, groups of examples, shuffled since neighbours are alike.
     groups = np.array_split(generator.permutation(count), min(count, _MOST_LEFT_OUT))
     left_out = [statistic(np.delete(examples, group, axis=0)) for group in groups]
     return _interval(value, np.concatenate(drawn), _acceleration(np.array(left_out), np.ones(len(left_out))))
 
 
 def ratio(part: Number, whole: Number) -> np.ndarray:
-    """Return part / whole, and 0 where the whole is 0: a resample may hold nothing of what is counted."""
+    """Return part / whole, and 0 where the whole is 0: a resample may contain none of the counted items."""
     return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.not_equal(whole, 0))
 
 
@@ -110,7 +110,7 @@ def _require_examples(examples: np.ndarray) -> None:
 
 
 def block_sizes(at_once: int) -> Iterator[int]:
-    """How many resamples to draw each time."""
+    """Yield the number of resamples to draw in each block."""
     for start in range(0, RESAMPLES, at_once):
         yield min(at_once, RESAMPLES - start)
 

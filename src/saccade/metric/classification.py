@@ -4,10 +4,10 @@
 
     F1_k = 2 hits_k / (p_k + t_k),   Matthews = (n h - Σ p_k t_k) / sqrt((n² - Σ p_k²) (n² - Σ t_k²))
 
-Of n examples h are hits, t_k are of class k and p_k are predicted to be; sums are over the C classes. For two classes
-this is Matthews, 1975, https://doi.org/10.1016/0005-2795(75)90109-9, for more the R_K of Gorodkin, 2004,
-https://doi.org/10.1016/j.compbiolchem.2004.09.006. What would be 0 / 0 is 0, as in scikit-learn. Everything is a
-function of the sums of hits_k, p_k and t_k over examples, so the tally of each example is all that is resampled.
+Of n examples h are hits; t_k have class k and p_k are predicted as class k; sums are over the C classes. For two
+classes this is Matthews, 1975, https://doi.org/10.1016/0005-2795(75)90109-9, for more the R_K of Gorodkin, 2004,
+https://doi.org/10.1016/j.compbiolchem.2004.09.006. 0 / 0 is defined as 0, as in scikit-learn. All metrics are functions
+of the sums of hits_k, p_k and t_k over examples, so only the tally of each example is resampled.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ Tally = Float[np.ndarray, '... _']  # [... 3C]: hits, predicted and true, each b
 
 @declares(fraction('accuracy'), fraction('f1'), Metric('matthews', 'highest', -1.0, 1.0))
 def classified(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[str, Measured]:
-    """Return `accuracy`, `f1` and `matthews`; F1 is that of the second of two classes, the mean of more.
+    """Return `accuracy`, `f1` and `matthews`. F1 is of the second class for two classes, and the mean over more.
 
     Raises:
-        UserError: a label is none of the named classes, or there are no examples.
+        UserError: a label is outside the named classes, or there are no examples.
     """
     tallies = tally(labels, predicted, names)
     f1 = positive_f1 if len(names) == 2 else macro_f1
@@ -38,15 +38,15 @@ def classified(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[
 
 
 def majority(train: Labels, count: int) -> Int[np.ndarray, '_']:
-    """Predict the most frequent class of the training labels, the first of equals, for so many examples."""
+    """Predict the most frequent class of the training labels (the first of equals) for `count` examples."""
     return np.full(count, np.bincount(train).argmax())
 
 
 def tally(labels: Labels, predicted: Labels, names: Sequence[str]) -> Float[np.ndarray, 'examples _']:
-    """Return what each example adds to the sums.
+    """Return the contribution of each example to the sums.
 
     Raises:
-        UserError: a label is none of the named classes.
+        UserError: a label is outside the named classes.
     """
     for what, classes in (('label', labels), ('predicted label', predicted)):
         (strange,) = np.nonzero((classes < 0) | (classes >= len(names)))
@@ -60,7 +60,7 @@ def tally(labels: Labels, predicted: Labels, names: Sequence[str]) -> Float[np.n
 
 
 def accuracy(sums: Tally) -> Number:
-    """Return the share of hits."""
+    """Return the fraction of hits."""
     hits, _, true = _by_class(sums)
     return ratio(hits.sum(axis=-1), true.sum(axis=-1))
 
@@ -72,18 +72,18 @@ def class_f1(sums: Tally) -> Float[np.ndarray, '... C']:
 
 
 def positive_f1(sums: Tally) -> Number:
-    """Return the F1 of the second class, which of two is the positive one."""
+    """Return the F1 of the second of two classes, the positive one."""
     return class_f1(sums)[..., 1]
 
 
 def macro_f1(sums: Tally) -> Number:
-    """Return the mean F1 of the classes that some example has, or is predicted to have."""
+    """Return the mean F1 of the classes that occur among the labels or the predictions."""
     _, predicted, true = _by_class(sums)
     return ratio(class_f1(sums).sum(axis=-1), np.count_nonzero(predicted + true, axis=-1))
 
 
 def matthews(sums: Tally) -> Number:
-    """Return the correlation of what is predicted and what is true; 0 where either is the same for all."""
+    """Return the Matthews correlation of predictions and labels; 0 where either is constant."""
     hits, predicted, true = _by_class(sums)
     count = true.sum(axis=-1)
     together = count * hits.sum(axis=-1) - (predicted * true).sum(axis=-1)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regression metrics: Pearson and Spearman correlation, mean squared error.
 
-Spearman's is Pearson's of the ranks, equal numbers sharing the mean of theirs. A correlation with a constant, which
-is 0 / 0, is 0: a model that says the same of every example tells nothing of any. SciPy returns NaN there. Where a
-number is NaN, both correlations are NaN; where one is infinite, Pearson's is.
+Spearman correlation is Pearson correlation of ranks; equal numbers share their mean rank. The correlation with a
+constant, 0 / 0, is defined as 0, since a constant prediction carries no information; SciPy returns NaN. If a number is
+NaN, both correlations are NaN; if one is infinite, Pearson's is.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from saccade.types import Metric, declares
 Values = Float[np.ndarray, 'examples']
 Pairs = Float[np.ndarray, '... examples 2']
 
-_ROUNDING = 1e-12  # relative spread below which numbers differ by rounding alone
+_ROUNDING = 1e-12  # relative spread below which numbers are equal up to rounding
 
 
 @declares(
@@ -36,12 +36,12 @@ def correlated(values: Values, predicted: Values) -> dict[str, Measured]:
 
 
 def pearson(values: Values, predicted: Values) -> float:
-    """Return the correlation of the numbers."""
+    """Return the Pearson correlation."""
     return float(_correlation(_paired(values, predicted)))
 
 
 def spearman(values: Values, predicted: Values) -> float:
-    """Return the correlation of the ranks."""
+    """Return the Spearman correlation."""
     return float(_rank_correlation(_paired(values, predicted)))
 
 
@@ -55,9 +55,9 @@ def _paired(values: Values, predicted: Values) -> Pairs:
 
 
 def _correlation(pairs: Pairs) -> Number:
-    # Numbers of mean 0 and norm 1, or 0 where all are the same. The spread is divided out first: squares may overflow.
+    # Scale to mean 0 and norm 1, or 0 for a constant. Divide by the spread first, since squares may overflow.
     largest = np.abs(pairs).max(axis=-2, keepdims=True)
-    with np.errstate(invalid='ignore'):  # infinity less infinity is NaN, and so is the correlation
+    with np.errstate(invalid='ignore'):  # infinity minus infinity is NaN, and the correlation is NaN too
         spread = np.ptp(pairs, axis=-2, keepdims=True)
         constant = (spread <= _ROUNDING * largest) & np.isfinite(largest)
         centred = (pairs - pairs.mean(axis=-2, keepdims=True)) / np.where(constant, 1, spread)

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named-entity metrics: precision, recall and F1 of entities.
 
-Tags are BIO: B-X begins an entity of type X, I-X goes on with it, O is outside. An entity is found when its type, its
-start and its stop are right, all three. E. Tjong Kim Sang and F. De Meulder, 2003, Introduction to the CoNLL-2003
-shared task, https://aclanthology.org/W03-0419/. Tags that no annotator would write are read as its
-program conlleval reads them: an I-X that has nothing of type X to go on with begins an entity. So does seqeval by
-default; its strict mode drops such an entity.
+Tags are BIO: B-X begins an entity of type X, I-X continues it, O is outside. A predicted entity is correct if its type,
+start and stop are all right. E. Tjong Kim Sang and F. De Meulder, 2003, Introduction to the CoNLL-2003 shared task,
+https://aclanthology.org/W03-0419/. Invalid sequences of tags are read as by its program conlleval: an I-X without a
+preceding entity of type X begins an entity. seqeval's default mode agrees; its strict mode drops such an entity.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ Tags = Sequence[str]
 def tagged(gold: Sequence[Tags], predicted: Sequence[Tags], /) -> dict[str, Measured]:
     """Return `f1`, `precision` and `recall` of entities, and `token_accuracy`, for sentences of tags.
 
-    Sentences are what is drawn for the intervals: the entities of one are not independent.
+    The intervals resample sentences: entities within one sentence are not independent.
 
     Raises:
         UserError: there are no sentences.
@@ -37,7 +36,7 @@ def tagged(gold: Sequence[Tags], predicted: Sequence[Tags], /) -> dict[str, Meas
 
 
 def entities(tags: Tags) -> list[tuple[str, int, int]]:
-    """Return the type, the start and the stop of each entity, in tokens; the stop is the token after its last."""
+    """Return (type, start, stop) of each entity, in tokens; stop is exclusive."""
     found: list[tuple[str, int, int]] = []
     for at, tag in enumerate(tags):
         prefix, _, kind = tag.partition('-')
@@ -52,22 +51,22 @@ def require_bio(tags: Tags, place: str, /) -> None:
     """Refuse the tags of a sentence that are no BIO.
 
     Args:
-        place: where the sentence stands, as the message is to name it.
+        place: location of the sentence, for the message.
 
     Raises:
-        UserError: a tag is neither O nor B- or I- and a type, or an I-X follows neither B-X nor I-X.
+        UserError: a tag is neither O nor B- or I- with a type, or an I-X follows neither B-X nor I-X.
     """
     for at, (before, tag) in enumerate(zip(['O', *tags], tags, strict=False)):
         prefix, _, kind = tag.partition('-')
         if tag != 'O' and (prefix not in ('B', 'I') or not kind):
-            raise UserError(f"{place}: tag {at + 1} is '{tag}', which is neither O nor B- or I- and a type")
+            raise UserError(f"{place}: tag {at + 1} is '{tag}', which is neither O nor B- or I- with a type")
         if prefix == 'I' and before not in (f'B-{kind}', f'I-{kind}'):
             after = f"follows '{before}'" if at else 'is the first'
             raise UserError(f"{place}: tag {at + 1}, '{tag}', {after}: an entity begins with B-{kind}")
 
 
 def tally(gold: Sequence[Tags], predicted: Sequence[Tags]) -> Int[np.ndarray, 'sentences 5']:
-    """Count in each sentence the entities found, predicted and true, the tokens tagged right, and all tokens."""
+    """Count per sentence: correct, predicted and true entities, correctly tagged tokens, and all tokens."""
     counts = []
     for tags, guesses in zip(gold, predicted, strict=True):
         true, guessed = set(entities(tags)), set(entities(guesses))
@@ -77,12 +76,12 @@ def tally(gold: Sequence[Tags], predicted: Sequence[Tags]) -> Int[np.ndarray, 's
 
 
 def precision(sums: Sums) -> Number:
-    """Return the share of the predicted entities that are true."""
+    """Return the fraction of predicted entities that are correct."""
     return ratio(sums[..., 0], sums[..., 1])
 
 
 def recall(sums: Sums) -> Number:
-    """Return the share of the true entities that are found."""
+    """Return the fraction of true entities that are predicted."""
     return ratio(sums[..., 0], sums[..., 2])
 
 
@@ -92,5 +91,5 @@ def f1(sums: Sums) -> Number:
 
 
 def token_accuracy(sums: Sums) -> Number:
-    """Return the share of the tokens tagged right."""
+    """Return the fraction of correctly tagged tokens."""
     return ratio(sums[..., 3], sums[..., 4])

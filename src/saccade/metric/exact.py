@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exact match: the share of texts that equal their references, character by character."""
+"""Exact match: the fraction of texts that equal their references, character by character."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ['ExactMatch']
 
 @dataclass(frozen=True)
 class ExactMatch:
-    """Exact match; white space at either end makes no difference."""
+    """Exact match; white space at either end is ignored."""
 
     reports: ClassVar[tuple[Metric, ...]] = (fraction('exact_match'),)
 
@@ -28,5 +28,7 @@ class ExactMatch:
         """
         pairs = zip(texts, references, strict=True)
         return {
-            'exact_match': of_mean(np.array([text.strip() == wanted.strip() for text, wanted in pairs], np.float64))
+            'exact_match': of_mean(
+                np.array([text.strip() == reference.strip() for text, reference in pairs], np.float64)
+            )
         }

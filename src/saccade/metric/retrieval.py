@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Retrieval metrics: recall@k and mean reciprocal rank, where one text of a corpus belongs to each query.
+"""Retrieval metrics: recall@k and mean reciprocal rank (MRR), for queries with one relevant text each.
 
-    recall@k = share of the queries whose text is among the k best,   MRR = mean of 1 / rank
+    recall@k = fraction of queries whose relevant text is among the top k,   MRR = mean of 1 / rank
 
-A rank counts from 1. Texts whose score equals that of the right one, or cannot be compared with it because one of the
-two is NaN, are ranked before it, so that a model which says the same of all finds nothing. E. Voorhees, 1999, The
-TREC-8 question answering track report, https://trec.nist.gov/pubs/trec8/papers/qa_report.pdf
+Ranks count from 1. Texts with the same score as the relevant one, or with a score that cannot be compared with it
+because one of the two is NaN, are ranked before it, so a model with constant scores retrieves nothing. E. Voorhees,
+1999, The TREC-8 question answering track report, https://trec.nist.gov/pubs/trec8/papers/qa_report.pdf
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from saccade.metric.bootstrap import Measured, of_mean
 from saccade.types import UserError, declares, fraction
 
 RECALLS = (1, 5, 10)
-_BLOCK = 256  # queries whose scores are held at once
+_BLOCK = 256  # queries per block of scores in memory
 
 Vectors = Float[np.ndarray, '_ D']
 
 
 def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int[np.ndarray, '_']:
-    """Return the rank of the right text of each query among all texts of the corpus, by the dot product."""
+    """Return the rank of each query's relevant text (its index is in `right`) among the corpus, by the dot product."""
     found = []
     for start in range(0, len(queries), _BLOCK):
         scores = np.einsum('AD,BD->AB', queries[start : start + _BLOCK], corpus, optimize=True)
@@ -35,7 +35,7 @@ def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int
 
 @declares(*(fraction(f'recall_at_{k}', 'split') for k in RECALLS), fraction('mrr', 'split'))
 def retrieved(found: Int[np.ndarray, '_'], recalls: Sequence[int] = RECALLS) -> dict[str, Measured]:
-    """Return `mrr`, and `recall_at_k` for each k, of these ranks.
+    """Return `mrr`, and `recall_at_k` for each k, from the ranks `found`.
 
     Raises:
         UserError: there are no queries.

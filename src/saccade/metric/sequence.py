@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence-labelling metrics: the share of labels that are right, and of whole sequences."""
+"""Sequence-labelling metrics: the fraction of correct labels, and of fully correct sequences."""
 
 from collections.abc import Sequence
 

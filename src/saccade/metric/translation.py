@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""BLEU and chrF of texts against their references, as sacrebleu counts them, from 0 to 100, with its signature.
+"""BLEU and chrF of texts against their references, computed by sacrebleu, from 0 to 100, with its signature.
 
     BLEU = 100 min(1, exp(1 - r / h)) (p_1 p_2 p_3 p_4)^(1/4)
     chrF = 100 (1 + β²) P R / (β² P + R)
 
-p_n is the share of word n-grams that the reference has, r and h the lengths of references and texts in words; P and R
-are precision and recall of character n-grams, means over n. Papineni et al. 2002, https://aclanthology.org/P02-1040/;
-Popović 2015, https://aclanthology.org/W15-3049/; Post 2018, https://arxiv.org/abs/1804.08771: a score without the
-signature says little, since the tokens that are counted decide it.
+p_n is the fraction of word n-grams that the reference has, r and h the lengths of references and texts in words; P and
+R are precision and recall of character n-grams, means over n. Papineni et al. 2002,
+https://aclanthology.org/P02-1040/; Popović 2015, https://aclanthology.org/W15-3049/; Post 2018,
+https://arxiv.org/abs/1804.08771: scores are comparable only with the same signature, since it determines the counted
+tokens.
 """
 
 from collections.abc import Sequence
@@ -41,8 +42,8 @@ class BLEU:
     """BLEU.
 
     Attributes:
-    tokenize: how sacrebleu cuts texts into words: '13a' for plain text, 'none' for text that is cut already.
-    lowercase: whether case makes no difference.
+        tokenize: sacrebleu's tokenizer: '13a' for plain text, 'none' for tokenised text.
+        lowercase: ignore case.
     """
 
     tokenize: str = '13a'
@@ -60,7 +61,7 @@ class BLEU:
         Raises:
             UserError: there are no texts.
         """
-        # What is tokenised already is meant to be: sacrebleu need not warn of full stops that stand alone.
+        # `force` silences sacrebleu's warning on full stops between spaces: tokenised text is intended.
         return {'bleu': _scored(sacrebleu.BLEU(**asdict(self), force=True), texts, references)}
 
 
@@ -69,9 +70,9 @@ class ChrF:
     """chrF.
 
     Attributes:
-    characters, words: the longest n-grams of each that are counted; 2 of words is chrF++.
-    beta: how many times as much recall weighs as precision.
-    lowercase: whether case makes no difference.
+        characters, words: longest n-grams that are counted; `words=2` is chrF++.
+        beta: weight of recall relative to precision.
+        lowercase: ignore case.
     """
 
     characters: int = 6
@@ -92,7 +93,7 @@ class ChrF:
 
 
 def _scored(metric: Any, texts: Sequence[str], references: Sequence[str]) -> Signed:
-    """Measure a corpus, and by the sums that sacrebleu makes of its sentences those that might have been."""
+    """Measure a corpus; the interval resamples sacrebleu's sums per sentence."""
     if not texts:
         raise UserError('there are no texts to measure')
     statistics = np.array(metric._extract_corpus_statistics(texts, [references]))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress display of a sweep: a live table on a terminal, a line for each event elsewhere."""
+"""Progress display of a sweep: a live table on a terminal, otherwise a line per event."""
 
 import time
 from collections import Counter
@@ -20,7 +20,7 @@ _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': '
 
 
 class Lines:
-    """Line display: a line for each run that begins or ends, and the summary at the end. A context manager."""
+    """Line display: a line for each run that begins or ends, and a summary at the end. A context manager."""
 
     def __init__(self, console: Console, folder: SweepFolder) -> None:
         self._console, self._folder = console, folder
@@ -31,7 +31,7 @@ class Lines:
         say(self._console, text)
 
     def changed(self, run: Run) -> None:
-        """Print the time, the status and the name of a run that has begun or ended."""
+        """Print the time, the status and the name of a run that began or ended."""
         ending = ''
         if run.status == 'failed':
             ending = f' (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}'
@@ -40,7 +40,7 @@ class Lines:
         self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{ending}')
 
     def refresh(self, sweep: Sweep) -> None:
-        """Print nothing yet: only runs that begin or end have a line."""
+        """Store the sweep for the summary; only runs that begin or end print a line."""
         self._sweep = sweep
 
     def __enter__(self) -> 'Lines':
@@ -52,7 +52,7 @@ class Lines:
 
 
 class Board:
-    """Live table of the runs, redrawn as they go on. A context manager."""
+    """Live table of the runs, redrawn while they run. A context manager."""
 
     def __init__(self, console: Console, folder: SweepFolder) -> None:
         self._console, self._folder = console, folder
@@ -64,13 +64,13 @@ class Board:
         say(self._console, text)
 
     def changed(self, run: Run) -> None:
-        """Note the time at which a run began."""
+        """Store the time at which a run began."""
         if run.status == 'running':
             self._since[run.name] = time.monotonic()
 
     def refresh(self, sweep: Sweep) -> None:
-        """Draw the table anew, with as many rows as there is room for, and the summary below it."""
-        room = self._console.height - 2  # the summary and the cursor stand below the table
+        """Draw the table with as many rows as fit, and the summary below it."""
+        room = self._console.height - 2  # minus the summary and the cursor below the table
         rows = max(room - 1, 1)
         table = self._table(sweep, rows)
         while rows > 1 and (lines := len(self._console.render_lines(table))) > room:  # a long name takes several lines
@@ -87,7 +87,7 @@ class Board:
 
     def _table(self, sweep: Sweep, rows: int) -> Table:
         table = Table(box=None, pad_edge=False)
-        table.add_column('run', overflow='fold')  # its end, which an ellipsis would hide, tells it from the others
+        table.add_column('run', overflow='fold')  # names differ at their ends, which an ellipsis would hide
         table.add_column('status')
         for column in ('step', 'loss', 'tokens/s', 'minutes'):
             table.add_column(column, justify='right')
@@ -105,15 +105,16 @@ class Board:
         return table
 
     def _seconds(self, run: Run) -> float | None:
-        """Seconds that a run has taken; None for one that this display has not seen at work and no record tells of."""
+        """Return the seconds a run has taken; None if this display did not see it begin and it has no record."""
         if run.status == 'running' and run.name in self._since:
             return time.monotonic() - self._since[run.name]
         return run.seconds if run.status == 'finished' else None
 
     def _left(self, sweep: Sweep) -> list[str]:
-        """Time left of the sweep, in words: its steps left, at the pace of its finished runs, or of those at work.
+        """Return the time left of the sweep, in words: its remaining steps at the pace of finished runs, or of running
+        ones.
 
-        Nothing is said while no run has come so far that it has a pace.
+        Empty until a run has a pace.
         """
         steps = {run.name: self._folder.progress(run).get('step', 0) for run in sweep.runs if run.status == 'running'}
         finished = [(run.seconds, run.steps) for run in sweep.runs if run.status == 'finished' and run.seconds]
@@ -126,12 +127,12 @@ class Board:
 
 
 def display(console: Console, folder: SweepFolder) -> Lines | Board:
-    """The display that suits a console."""
+    """Return the display for a console."""
     return (Board if console.is_terminal else Lines)(console, folder)
 
 
 def ending(sweep: Sweep) -> list[str]:
-    """Reasons of the runs that failed, a line each, and what to do where not all have finished."""
+    """Return a line for each failed run, with its reason, and a hint if not all runs have finished."""
     failed = [run for run in sweep.runs if run.status == 'failed']
     why = [f'  {run.name} (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}' for run in failed]
     left = [] if all(run.status == 'finished' for run in sweep.runs) else ['The same command continues.']
@@ -139,7 +140,7 @@ def ending(sweep: Sweep) -> list[str]:
 
 
 def shown(runs: Sequence[Run], rows: int) -> Sequence[Run]:
-    """Choose the runs that fit: those at work, then those that failed, are next, or ended last."""
+    """Select the runs that fit: running ones first, then failed ones, then the next, then the last finished."""
     if len(runs) <= rows:
         return runs
     order = {'running': 0, 'failed': 1, 'waiting': 2, 'finished': 3}
@@ -148,6 +149,6 @@ def shown(runs: Sequence[Run], rows: int) -> Sequence[Run]:
 
 
 def summary(sweep: Sweep) -> str:
-    """How many runs are in which state, in a line."""
+    """Return the number of runs in each state, in one line."""
     counts = Counter(run.status for run in sweep.runs)
     return ', '.join(f'{counts[status]} {status}' for status in _STYLES if counts[status])

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Budget of a sweep: the largest of its sizes that is predicted to take no more than so many minutes.
+"""Budget of a sweep: the largest of its sizes with a predicted duration within the given minutes.
 
-A short run of each variant of the largest size is timed first, by the engine of the sweep, as many at a time:
+First, a short run of each variant of the largest size is timed, with the engine and parallelism of the sweep:
 
-    seconds of a run = what the short run took beside its steps + steps x seconds of a step x FLOPs / FLOPs when timed
+    seconds of a run = overhead of the short run + steps x seconds per step x FLOPs / FLOPs of the short run
 
-so starting, compiling and evaluating are counted, these as often as in the largest size. It is a prediction: other work
-on the machine, a queue, and a last run that works alone while others have ended are not in it. Nor is the time saved by
-runs that share a process, so the prediction is rather too long.
+The overhead (start, compilation, evaluations as frequent as in the largest size) is included. The prediction ignores
+other load on the machine, a queue, and a last run that runs while other slots are idle. It also ignores the time saved
+by runs that share a process, so it overestimates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,25 +20,25 @@ from saccade.sweep.plan import Plan
 from saccade.sweep.record import Sweep
 from saccade.types import UserError
 
-TIMED = 20  # steps of a run that is timed
+TIMED = 20  # steps of a timed run
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Speed of a variant as timed. Attributes: seconds beside the steps; of a step; FLOPs of a step then."""
+    """Measured speed of a variant. Attributes: overhead, in seconds; step, seconds per step; flops per step."""
 
-    beside: float
+    overhead: float
     step: float
     flops: int
 
     def seconds(self, steps: int, flops: int) -> float:
-        """Predict the seconds of a run of so many steps of so many FLOPs."""
-        return self.beside + steps * self.step * flops / self.flops
+        """Return the predicted seconds of a run of `steps` steps of `flops` FLOPs."""
+        return self.overhead + steps * self.step * flops / self.flops
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What short runs took. Attributes: speeds by variant; minutes that the timing itself took; runs at a time."""
+    """Result of the short runs. Attributes: speeds by variant; minutes of the timing itself; jobs, parallel runs."""
 
     speeds: Mapping[str, Speed]
     minutes: float
@@ -46,10 +46,10 @@ class Timing:
 
     @classmethod
     def of(cls, folder: SweepFolder, sweep: Sweep, plan: Plan, jobs: int) -> 'Timing':
-        """Read what the short runs of a plan took.
+        """Read the durations of the short runs of a plan.
 
         Raises:
-            UserError: one has not finished, or was not timed from its beginning to its end.
+            UserError: a run has not finished, or was not timed from start to end.
         """
         costs = {variant.name: variant.cost for variant in plan.variants}
         speeds = {}
@@ -57,16 +57,16 @@ class Timing:
             logged = folder.speeds(run)
             if run.status != 'finished' or run.seconds is None or not logged:
                 raise UserError(
-                    f'{folder.run(run)}: this run is to be timed, and is {run.status}; see its printed.log, or delete '
-                    f'{folder.path} to time anew'
+                    f'{folder.run(run)}: this run cannot be timed, its status is {run.status}; see its printed.log, or '
+                    f'delete {folder.path} to time again'
                 )
             cost = costs[run.variant]
-            step = cost.tokens / median(logged[1:] or logged)  # the first ones may have warmed up
+            step = cost.tokens / median(logged[1:] or logged)  # the first value may include warm-up
             speeds[run.variant] = Speed(max(run.seconds - run.steps * step, 0.0), step, cost.flops)
         return cls(speeds, sum(run.seconds for run in sweep.runs) / jobs / 60, jobs)
 
     def predict(self, plan: Plan) -> float:
-        """Predict the minutes of all runs of a plan, the timing included.
+        """Return the predicted minutes of all runs of a plan, including the timing.
 
         Raises:
             UserError: a variant was not timed.
@@ -75,14 +75,14 @@ class Timing:
         steps = plan.run_steps()
         for variant in plan.variants:
             if variant.name not in self.speeds:
-                raise UserError(f'sizes: {variant.name} is not in the first size, which is the one that is timed')
+                raise UserError(f'sizes: {variant.name} is not in the first size, which is the timed one')
             speed = self.speeds[variant.name]
             seconds += sum(speed.seconds(each, variant.cost.flops) for each in steps[variant.name])
         return self.minutes + seconds / self.jobs / 60
 
 
 def smaller(plan: Plan, whole: Plan) -> str:
-    """What a plan leaves out of a larger one, in words; empty where nothing."""
+    """Return the differences of a plan from a larger one, in words; empty for none."""
     said = []
     counts = [
         ('steps', *(each.sweep.base['steps'] for each in (plan, whole))),
@@ -100,10 +100,10 @@ def choose(minutes: float, predicted: Sequence[tuple[str, float]]) -> str:
     """Return the name of the first size that is predicted to fit.
 
     Args:
-        predicted: minutes of each size by name, from the largest.
+        predicted: name and predicted minutes of each size, largest first.
 
     Raises:
-        UserError: none does; the minutes that the smallest needs are named.
+        UserError: none fits; the message has the minutes of the smallest.
     """
     for name, needed in predicted:
         if needed <= minutes:

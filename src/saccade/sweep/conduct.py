@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Execution of a sweep: submit its runs to an engine, record how each ends, show how far they are."""
+"""Execution of a sweep: submit its runs to an engine, record their results, and display their progress."""
 
 import time
 from collections import deque
@@ -15,14 +15,14 @@ from saccade.sweep.program import program_of
 from saccade.sweep.record import Run, Sweep
 from saccade.train.process.processes import stop_signal
 
-LAST_LINES = 12  # kept of what a failed run printed
-_POLL = 0.05  # seconds between two looks at the engine: a share of the machine is idle until one sees that a run ended
-_REFRESH = 0.5  # between two drawings of the display
+LAST_LINES = 12  # lines of a failed run's output that are recorded
+_POLL = 0.05  # seconds between two polls of the engine; after a run ends, its slot is idle until the next poll
+_REFRESH = 0.5  # seconds between two updates of the display
 
 
 @runtime_checkable
 class Display(Protocol):
-    """Protocol of a progress display of a sweep, a context manager."""
+    """Protocol of a progress display of a sweep; a context manager."""
 
     def __enter__(self) -> 'Display': ...
 
@@ -33,11 +33,11 @@ class Display(Protocol):
         ...
 
     def changed(self, run: Run) -> None:
-        """Show that a run has begun or ended."""
+        """Show that a run began or ended."""
         ...
 
     def refresh(self, sweep: Sweep) -> None:
-        """Show how far all have come."""
+        """Show the progress of all runs."""
         ...
 
 
@@ -48,40 +48,40 @@ def carry_out(
     command: Sequence[str],
     display: Display,
 ) -> Sweep:
-    """Carry out what a folder does not yet have of a sweep, and return the sweep as it then is.
+    """Execute the unfinished runs of a sweep in a folder, and return the sweep with their results.
 
     Args:
-        engine: makes the engine, given a file descriptor that is to stay open as long as a run is at work.
-        command: what trains a run, before its flags.
+        engine: makes the engine from a file descriptor that must stay open while a run is running.
+        command: command that trains a run, without its flags.
 
     Raises:
-        UserError: the folder holds something else, or another launch is at work in it.
+        UserError: the folder holds something else, or another launch is running in it.
     """
     with folder.held(display.say) as lock:
-        sweep = folder.joined(asked)  # only now: an earlier launch's runs may have ended meanwhile
+        sweep = folder.joined(asked)  # inside the lock, since runs of an earlier launch may have ended meanwhile
         with engine(lock) as runs, display, stop_signal() as stopped:
             return Conductor(folder, sweep, command, display).conduct(runs, stopped)
 
 
 class Conductor:
-    """Launch of a sweep. Runs that have finished stay as they are; all others are started or resumed."""
+    """Launch of a sweep. Finished runs are skipped; all others are started or resumed."""
 
     def __init__(self, folder: SweepFolder, sweep: Sweep, command: Sequence[str], display: Display) -> None:
-        """Take what there is to do.
+        """Store the sweep and the command.
 
         Args:
-            sweep: with the runs that have finished marked so.
-            command: what trains a run, before its flags.
+            sweep: sweep whose finished runs are marked as finished.
+            command: command that trains a run, without its flags.
         """
         self.sweep = sweep
         self._folder, self._command, self._display = folder, tuple(command), display
         self._began: dict[str, float] = {}
 
     def conduct(self, engine: Engine, stopped: Callable[[], bool]) -> Sweep:
-        """Carry out every run that has not finished; return the sweep as it then is.
+        """Execute every unfinished run; return the sweep with the results.
 
         Args:
-            stopped: asked between two looks at the engine; true ends the launch, and the runs save.
+            stopped: polled regularly; True ends the launch, and the runs save.
         """
         self._folder.write(self.sweep)
         left = {run.name for run in self.sweep.runs if run.status != 'finished'}
@@ -104,7 +104,7 @@ class Conductor:
         return self.sweep
 
     def _note(self, event: Event, stopping: bool = False) -> bool:
-        """Record an event; tell whether the run has ended."""
+        """Record an event; return True if the run ended."""
         run = next(run for run in self.sweep.runs if run.name == event.name)
         if event.exit is None:
             self._began[run.name] = time.monotonic()
@@ -126,7 +126,7 @@ class Conductor:
 
 
 def last_lines(log: Path, count: int = LAST_LINES) -> tuple[str, ...]:
-    """Return the last lines of a file that are not empty."""
+    """Return the last non-empty lines of a file."""
     if not log.exists():
         return ()
     with log.open(encoding='utf-8', errors='replace') as lines:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Engines, which carry out the runs of a sweep: the protocol, its jobs and their events."""
+"""Engines, which execute the runs of a sweep: the protocol, its jobs and their events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ class Job:
     """Job of a sweep.
 
     Attributes:
-        name: of the run.
-        command: that trains or resumes it: the interpreter, the file of a launcher, and its flags, if it has a program.
-        log: file that takes what it prints.
-        program: digest of what is compiled, equal for jobs that may share a process; None for a process of its own.
+        name: name of the run.
+        command: command that trains or resumes it; with a `program`, the interpreter, a launcher's file and its flags.
+        log: file for its output.
+        program: digest of the compiled program; jobs with equal digests may share a process. None for a separate
+            process.
     """
 
     name: str
@@ -27,9 +28,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """Beginning or end of a job.
+    """Start or end of a job.
 
-    Attributes: a job's name; exit, None where it has begun, else the status it ended with.
+    Attributes: name of the job; exit, None for a start, otherwise the exit status.
     """
 
     name: str
@@ -38,16 +39,16 @@ class Event:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Protocol of an engine, which carries out jobs, as many at a time as it can."""
+    """Protocol of an engine, which executes jobs, as many in parallel as it can."""
 
     def submit(self, job: Job) -> None:
-        """Put a job in line."""
+        """Put a job in the queue."""
         ...
 
     def poll(self) -> Sequence[Event]:
-        """Return what has happened since the last time, without waiting."""
+        """Return the events since the last call, without waiting."""
         ...
 
     def stop(self) -> Sequence[Event]:
-        """Start no more jobs, ask those at work to save and end, and return their ends."""
+        """Start no more jobs, ask running ones to save and end, and return their end events."""
         ...

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sweep folder: the sweep it belongs to, the launch that works in it, and the progress of its runs.
+"""Sweep folder: its sweep, the lock of the running launch, and the progress of the runs.
 
-Two locks keep launches apart. One is held by the launch. The other passes to the processes it starts, and
-so outlives a launch that is killed: the next one waits until those have ended, and none trains twice.
+Two locks keep launches apart. One is held by the launch. The other is inherited by the processes it starts, so it
+outlives a killed launch: the next launch waits until those processes have ended, and no run is trained twice.
 """
 
 import functools
@@ -21,15 +21,15 @@ from saccade.train.process.lock import locked
 from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
 
-TUNING = 'tuning'  # the folder, in a sweep's, of the sweep that is made before
-SIZING = 'sizing'  # and of the short runs that are timed before
-RUNG = 'steps='  # and how those of its rounds begin, where it has several
-_NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
+TUNING = 'tuning'  # subfolder of the search before the sweep
+SIZING = 'sizing'  # subfolder of the short runs that are timed first
+RUNG = 'steps='  # prefix of the folders of a search's rounds, if it has several
+_NOT_EVALUATED = ('train', 'plan')  # splits whose records do not show the end of a run
 
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """Folder of one sweep, which may not exist yet."""
+    """Folder of one sweep; it need not exist yet."""
 
     path: Path
 
@@ -40,14 +40,14 @@ class SweepFolder:
 
     @property
     def tuning(self) -> 'SweepFolder':
-        """The folder of the runs by which the variants are tuned."""
+        """Folder of the runs that tune the variants."""
         return SweepFolder(self.path / TUNING)
 
     def rung(self, steps: int | None) -> 'SweepFolder':
-        """The folder of one round of a search, of runs of so many steps: this one where there is only one round.
+        """Return the folder of one round of a search, by the steps of its runs: this folder if there is only one round.
 
         Raises:
-            UserError: this one holds a search in one round.
+            UserError: this folder holds a search with a single round.
         """
         if steps is None:
             return self
@@ -57,31 +57,32 @@ class SweepFolder:
 
     @property
     def sizing(self) -> 'SweepFolder':
-        """The folder of the short runs by which the cost of a sweep is predicted."""
+        """Folder of the short runs that predict the cost of a sweep."""
         return SweepFolder(self.path / SIZING)
 
     @property
     def rung_steps(self) -> int | None:
-        """The steps of the runs of a round of a search, by the folder's name; None for a search in one round."""
+        """Steps per run of a search's round, from the folder's name; None for a search with a single round."""
         steps = self.path.name.removeprefix(RUNG)
         return int(steps) if steps.isdecimal() else None
 
     @property
     def rungs(self) -> list['SweepFolder']:
-        """The rounds of a search that have begun, the shortest runs first; none where there was no search."""
+        """Rounds of a search that have begun, shortest runs first; empty without a search."""
         if sweep_file(self.path).exists():
             return [self]
         found = {path.name.removeprefix(RUNG): path for path in self.path.glob(f'{RUNG}*') if sweep_file(path).exists()}
         return [SweepFolder(found[steps]) for steps in sorted(filter(str.isdecimal, found), key=int)]
 
     def joined(self, asked: Sweep) -> Sweep:
-        """Return what is asked for, with those runs finished that have finished here, and write nothing.
+        """Return the requested sweep, with runs marked as finished if they have finished here; write nothing.
 
-        A sweep may grow: what is there must be part of what is asked for. A run that failed is to be begun again, even
-        if it failed after its last evaluation.
+        A sweep may grow: the recorded sweep must be part of the requested one. A failed run is started again, even if
+            it
+        failed after its last evaluation.
 
         Raises:
-            UserError: the folder holds something else, or another sweep.
+            UserError: the folder holds something other than a sweep, or another sweep.
         """
         there = read_sweep(self.path)
         if there is None:
@@ -99,7 +100,7 @@ class SweepFolder:
         return replace(asked, runs=tuple(runs))
 
     def write(self, sweep: Sweep) -> None:
-        """Record how far the sweep has come.
+        """Record the progress of the sweep.
 
         Raises:
             UserError: the disk is full or cannot be written to.
@@ -107,47 +108,47 @@ class SweepFolder:
         write_sweep(self.path, sweep)
 
     def run(self, run: Run) -> Path:
-        """The folder of a run."""
+        """Return the folder of a run."""
         return self.path / run.name
 
     def log(self, run: Run) -> Path:
-        """The file that takes what a run prints."""
+        """Return the log file of a run's output."""
         return self.run(run) / 'printed.log'
 
     def progress(self, run: Run) -> dict[str, Any]:
-        """Return the last record of a run, with the last speed that was logged; empty where there is none."""
+        """Return the last record of a run, with the last logged speed; empty if there is none."""
         metrics = Workdir(self.run(run)).metrics
         return _last_record(metrics, metrics.stat().st_size) if metrics.exists() else {}
 
     def speeds(self, run: Run) -> list[float]:
-        """Return the tokens a second that a run has logged, in order."""
+        """Return the logged speeds of a run, in tokens per second, in order."""
         records = _records(Workdir(self.run(run)).metrics)
         return [float(record['tokens_per_second']) for record in records if 'tokens_per_second' in record]
 
     def cores(self) -> int | None:
-        """Return how many cores a run of this sweep, or of its search, had when it began; None where none has begun."""
+        """Return the number of cores of the runs of this sweep or its search; None where none has begun."""
         files = chain.from_iterable(self.path.glob(f'{runs}/provenance.jsonl') for runs in ('*', '*/*', '*/*/*'))
         return next((start['cores'] for file in files for start in starts(file) if start.get('cores', 0) > 0), None)
 
     def finished(self, run: Run) -> bool:
-        """Whether a run has been evaluated after its last step."""
+        """True if a run was evaluated after its last step."""
         records = _records(Workdir(self.run(run)).metrics)
         return any(record['step'] >= run.steps and record.get('split') not in _NOT_EVALUATED for record in records)
 
     @contextmanager
     def held(self, say: Callable[[str], Any]) -> Iterator[int]:
-        """Keep other launches out, having waited for what an earlier one left at work.
+        """Context that excludes other launches, after waiting for runs that an earlier launch left running.
 
         Args:
-            say: told that there is something to wait for.
+            say: called with a message if there is something to wait for.
 
         Returns:
-            A file descriptor for the runs' processes to inherit.
+            A file descriptor that the runs' processes must inherit.
 
         Raises:
-            UserError: another launch is at work in this folder.
+            UserError: another launch is running in this folder.
         """
-        waits = 'runs that an earlier launch began are still at work; waiting for them'
+        waits = 'waiting for runs of an earlier launch, which are still running'
         with (
             locked(self.path / '.launch.lock', self._refuse_second),
             locked(self.path / '.runs.lock', lambda _: say(waits)) as runs,
@@ -155,7 +156,7 @@ class SweepFolder:
             yield runs
 
     def _refuse_second(self, holder: str) -> NoReturn:
-        raise UserError(f'{self.path}: another launch is at work on this sweep ({holder}); wait for it, or stop it')
+        raise UserError(f'{self.path}: another launch of this sweep is running ({holder}); wait for it, or stop it')
 
     def _refuse_foreign(self) -> None:
         names = [] if not self.path.is_dir() else sorted(entry.name for entry in self.path.iterdir())
@@ -170,7 +171,7 @@ class SweepFolder:
         lost = [run.name for run in there.runs if run.name not in wanted]
         if lost:
             more = f' and {len(lost) - 1} more' if len(lost) > 1 else ''
-            raise UserError(f'{where}: its run {lost[0]}{more} is not asked for: name another folder')
+            raise UserError(f'{where}: its run {lost[0]}{more} is not part of this sweep: name another folder')
         for run in there.runs:
             changed = set(run.overrides) ^ set(wanted[run.name].overrides)
             if changed:
@@ -182,7 +183,7 @@ class SweepFolder:
 
 @functools.lru_cache(maxsize=1024)
 def _last_record(metrics: Path, size: int) -> dict[str, Any]:
-    """Read the last record anew when the file's size changes: a display asks for every run's twice a second."""
+    """Read the last record again only when the file's size changes: a display asks for every run's twice a second."""
     records = _records(metrics)
     speeds = [{'tokens_per_second': line['tokens_per_second']} for line in records if 'tokens_per_second' in line]
     return {name: value for part in (*speeds[-1:], *records[-1:]) for name, value in part.items()}
@@ -191,5 +192,5 @@ def _last_record(metrics: Path, size: int) -> dict[str, Any]:
 def _records(metrics: Path) -> list[dict[str, Any]]:
     try:
         return read(metrics)
-    except UserError:  # the run itself will say so
+    except UserError:  # the run itself reports it
         return []

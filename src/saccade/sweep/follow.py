@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Execution of one job by an engine, with its output shown."""
+"""Execution of one job by an engine, with its output."""
 
 import os
 import time
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from saccade.sweep.engine import Engine, Job
 from saccade.train.process.processes import stop_signal
 
-_POLL = 0.5  # seconds between two looks at the engine and at the log
+_POLL = 0.5  # seconds between two polls of the engine and the log
 
 
 def follow(engine: Engine, job: Job, show: Callable[[str], None]) -> int | None:
-    """Hand in a job and show what is added to its log.
+    """Submit a job and show what is appended to its log.
 
     Returns:
-        The status that it ended with; None where this was told to stop before.
+        Its exit status; None if interrupted by a stop signal.
     """
     engine.submit(job)
     job.log.touch()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local engine: runs in processes of this machine, one per GPU or per equal share of the cores.
 
-Runs of one program (seeds, rates, rounds of a search) go to the same worker one after another, which does not import,
-trace and compile again: see `sweep.worker`.
+Runs of one program (seeds, learning rates, rounds of a search) are executed by one worker in sequence, so imports,
+tracing and compilation happen once: see `sweep.worker`.
 """
 
 import os
@@ -24,37 +24,37 @@ from saccade.train.process.processes import gpus as gpus_here
 from saccade.train.workdir import open_own, writing
 from saccade.types import UserError
 
-# Seconds that a run has to save and end after SIGTERM, before SIGKILL: more than a step, a save and `CLOSE_SECONDS`.
+# Seconds between SIGTERM and SIGKILL, for a run to save: more than a step, a save and `CLOSE_SECONDS`.
 STOP_SECONDS = 300.0
-_RUN_BYTES = 4 * 2**30  # of memory for each run, where the number of runs at a time is not given
+_RUN_BYTES = 4 * 2**30  # memory per run, if the number of parallel runs is not given
 NO_START = 127  # a shell's exit status for a command that cannot be started
 
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the machine for one process: cores, none where it takes a GPU, and environment variables."""
+    """Share of the machine for one process. Attributes: cores, none with a GPU; environment variables."""
 
     cores: frozenset[int] = frozenset()
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def shares(jobs: int | None = None, before: int | None = None) -> list[Share]:
-    """Divide this machine: a GPU each, or an equal part of the cores.
+    """Divide this machine: one GPU each, or an equal number of cores.
 
-    The number of cores changes the last bits of a sum, so all runs of a sweep get equally many.
+    The number of cores changes the last bits of a sum, so all runs of a sweep get the same number.
 
     Args:
-        jobs: number of runs at a time. None for one per GPU; without a GPU for as many as there are cores, since small
-            runs on a core each take less time together than one after another on all cores, within the memory.
-        before: number of cores that runs of the sweep had before; without `jobs`, those that go on have as many.
+        jobs: number of parallel runs. None for one per GPU; without a GPU, one per core as far as memory allows, since
+            small runs take less time in parallel on one core each than in sequence on all cores.
+        before: number of cores of the sweep's earlier runs; without `jobs`, continued runs get the same number.
 
     Raises:
-        UserError: there are not so many GPUs or cores.
+        UserError: there are fewer GPUs or cores than `jobs`.
     """
     gpus, cores = gpus_here(), _cores()
     there, what = (len(gpus), 'GPU') if gpus else (len(cores), 'core')
     if jobs is not None and not 1 <= jobs <= there:
-        raise UserError(f'--jobs={jobs}: must be between 1 and {there}: a {what} each')
+        raise UserError(f'--jobs={jobs}: must be between 1 and {there}, one {what} per job')
     if gpus:
         return [Share(environment={'CUDA_VISIBLE_DEVICES': gpu}) for gpu in gpus[:jobs]]
     each = len(cores) // jobs if jobs else min(before or -(-len(cores) // _runs_in_memory()), len(cores))
@@ -62,11 +62,11 @@ def shares(jobs: int | None = None, before: int | None = None) -> list[Share]:
 
 
 def shared(shares: Sequence[Share], before: int | None) -> str:
-    """Describe the division of this machine in a line, with what it changes in a sweep whose runs had other cores."""
+    """Describe the division of this machine in a line, and the effect if earlier runs of the sweep had other cores."""
     cores = len(shares[0].cores)
     each = 'a GPU each' if not cores else 'a core each' if cores == 1 else f'{cores} cores each'
-    changes = f'; runs before had {before}, which changes the last bits of sums' if before not in (None, cores) else ''
-    return f'jobs        {len(shares)} at a time, {each}{changes if cores else ""}'
+    changes = f'; earlier runs had {before}, which changes the last bits of sums' if before not in (None, cores) else ''
+    return f'jobs        {len(shares)} in parallel, {each}{changes if cores else ""}'
 
 
 def _runs_in_memory() -> int:
@@ -74,14 +74,16 @@ def _runs_in_memory() -> int:
 
 
 class Worker:
-    """Share of the machine with its process, for one job at a time. A process serves a program, or a job without one.
+    """Share of the machine with its process, for one job at a time. A process serves one program, or one job without
+    one.
 
     Attributes:
-        share: of the machine.
-        session: whether a process gets a session of its own. Ctrl-C is for whoever started it, who tells it to save.
-        job: in hand; None where the share is free.
-        program: of the last job.
-        process: that carries out the job in hand, or did the last.
+        share: share of the machine.
+        session: start processes in a session of their own, so that Ctrl-C reaches only the launch, which asks them to
+            save.
+        job: current job; None where the share is free.
+        program: program of the last job.
+        process: process of the current job, or of the last.
     """
 
     def __init__(self, share: Share, session: bool = True) -> None:
@@ -92,7 +94,7 @@ class Worker:
         self._jobs: socket.socket | None = None
 
     def begin(self, job: Job, lock: int) -> bool:
-        """Begin a job; False where its command cannot be started, which its log then says."""
+        """Start a job; return False if its command cannot be started, which its log then says."""
         with writing(job.log.parent):
             job.log.parent.mkdir(parents=True, exist_ok=True)
             log = open_own(job.log, 'a')
@@ -107,7 +109,7 @@ class Worker:
         return True
 
     def ended(self) -> int | None:
-        """Return the exit status of the job in hand, which has then left it; None where it goes on."""
+        """Return the exit status of the current job once it has ended, and free the share; None while it is running."""
         status = self.process.poll()  # before the answer: a process may end after it
         status = 0 if self._answered() else status
         if status is not None:
@@ -115,14 +117,14 @@ class Worker:
         return status
 
     def terminate(self) -> None:
-        """Ask the job in hand to save and end, and the process to end after it."""
+        """Ask the current job to save and end, and the process to end after it."""
         self.process.send_signal(signal.SIGTERM)
         if self._jobs:
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 self._jobs.shutdown(socket.SHUT_WR)
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of the process; what goes on for longer is killed, with all that it has started."""
+        """Wait for the end of the process; kill it after `seconds`, with all processes that it started."""
         try:
             self.process.wait(max(seconds, 0))
         except subprocess.TimeoutExpired:
@@ -138,10 +140,10 @@ class Worker:
             self.wait(STOP_SECONDS)
 
     def _hand(self, job: Job, log: IO[str], lock: int) -> None:
-        """Hand a job to the process, or to a new one where this does not serve it."""
+        """Send a job to the process, or start a new process if it does not serve the job's program."""
         serves = job.program is not None and job.program == self.program and self.process.poll() is None
         if not serves:
-            self.end()  # before another starts: memory of a GPU is taken whole
+            self.end()  # before another process starts, since JAX reserves the memory of a GPU
         if job.program is None:
             self._start(job.command, log, lock)
             return
@@ -150,7 +152,7 @@ class Worker:
             with engine:
                 command = (job.command[0], '-P', '-m', worker.__name__, str(engine.fileno()))
                 self._start(command, log, engine.fileno())
-        with suppress(BrokenPipeError, ConnectionResetError):  # its end, which `ended` sees, is that of the job
+        with suppress(BrokenPipeError, ConnectionResetError):  # the process has ended, which `ended` reports
             worker.send(self._jobs, job.command, log.fileno(), lock)
 
     def _start(self, command: Sequence[str], log: IO[str], kept: int) -> None:
@@ -166,7 +168,7 @@ class Worker:
             )
 
     def _answered(self) -> bool:
-        """Whether the worker has answered that the current job succeeded."""
+        """True if the worker has answered that the current job succeeded."""
         try:
             return self._jobs is not None and self._jobs.recv(1, socket.MSG_DONTWAIT) == worker.DONE
         except (BlockingIOError, ConnectionResetError):
@@ -174,26 +176,26 @@ class Worker:
 
 
 class Local:
-    """Local engine. A context manager: jobs still at work are stopped at its end.
+    """Local engine. A context manager: jobs still running are stopped at its end.
 
-    Its workers may come from an earlier engine: the rounds of a search share programs.
+    Its workers may come from an earlier engine, since rounds of a search share programs.
     """
 
     def __init__(self, workers: Sequence[Worker], lock: int) -> None:
-        """Take workers, and a file descriptor that is to stay open as long as a run is at work."""
+        """Store workers, and a file descriptor that must stay open while a run is running."""
         self._workers, self.lock = workers, lock
         self._waiting: list[Job] = []
 
     def submit(self, job: Job) -> None:
-        """Put a job in line for a free share of the machine."""
+        """Put a job in the queue for a free share of the machine."""
         self._waiting.append(job)
 
     def poll(self) -> list[Event]:
-        """Return the events of jobs that have ended, and of waiting jobs, which it starts where a share is free."""
+        """Start waiting jobs where a share is free; return the events of jobs that ended or began."""
         return [*self._ended(), *self._begun()]
 
     def stop(self) -> list[Event]:
-        """As an engine's. What has not ended `STOP_SECONDS` after SIGTERM is killed, with all that it has started."""
+        """Stop all jobs. A job that has not ended `STOP_SECONDS` after SIGTERM is killed, with all that it started."""
         self._waiting.clear()
         stopped = [each for each in self._workers if each.job]
         for each in stopped:
@@ -226,7 +228,7 @@ class Local:
                     yield Event(job.name, NO_START)
 
     def _next(self, free: Worker) -> Job:
-        """The first job of the worker's last program, else of a program that no other worker has, else of any."""
+        """Return the first job of the worker's last program, else of a program without a worker, else of any."""
         others = {each.program for each in self._workers if each is not free and each.program}
         own = (job for job in self._waiting if job.program and job.program == free.program)
         new = (job for job in self._waiting if job.program not in others)
@@ -235,7 +237,7 @@ class Local:
 
 @contextmanager
 def _bound_to(cores: frozenset[int]) -> Iterator[None]:
-    """Bind what is started within to some cores: a process inherits those of the thread that starts it."""
+    """Bind processes started in this context to these cores; a process inherits them from the starting thread."""
     if not cores or not hasattr(os, 'sched_setaffinity'):
         yield
         return

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Matching of variants in size: find the width, or another field, at which parameters or FLOPs are equal.
+"""Matching of variants in size: find the width, or another field, for equal parameters or FLOPs.
 
     match=dict(what='parameters', by={'model.width': 8})
     match=dict(what='flops_per_token', by={'model.width': 32, 'model.block.feedforward.ratio': 0.01}, to=1e7)
 
-`by` names the fields to solve, coarse ones first, each with the step that it may take: a width that must divide by
-16 heads takes steps of 16, which are too coarse to agree to 1%, and the feed-forward ratio makes up for the rest.
-`to` is a number; without it the figure of the config as it is.
+`by` names the fields to solve, coarse ones first, each with its step: a width that must be divisible by 16 heads has
+steps of 16, which are too coarse for 1%, and the feed-forward ratio then makes up the rest. `to` is the target; without
+it, the figure of the base config.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from saccade.types import UserError
 TOLERANCE = 0.01
 FIGURES = ('parameters', 'flops_per_token')
 
-_DOUBLINGS = 24  # more than separates any two models
+_DOUBLINGS = 24  # bound on the search, beyond the ratio of any two models
 
 Number = int | float
 Settings = dict[str, Number]
@@ -30,7 +30,7 @@ Measure = Callable[[Settings], Number]
 class Match:
     """Solver of fields for an equal number of parameters or FLOPs.
 
-    Attributes: what, one of FIGURES; by, field -> step; to, the figure, or None for the base's.
+    Attributes: what, one of FIGURES; by, field -> step; to, the target, or None for the base's figure.
     """
 
     what: str
@@ -39,15 +39,15 @@ class Match:
 
     @classmethod
     def of(cls, spec: Any) -> 'Match':
-        """Read what stands under `match` in a sweep.
+        """Read `match` of a sweep file.
 
         Raises:
-            UserError: it is not as above.
+            UserError: `match` has another form.
         """
         if not isinstance(spec, Mapping) or not {'what', 'by'} <= spec.keys() <= {'what', 'by', 'to'}:
             raise UserError(f"match: write dict(what='parameters', by={{'model.width': 8}}), not {spec!r}")
         if spec['what'] not in FIGURES:
-            raise UserError(f"match.what: '{spec['what']}' is none of {', '.join(FIGURES)}")
+            raise UserError(f"match.what: '{spec['what']}' is not one of {', '.join(FIGURES)}")
         if not isinstance(spec['by'], Mapping) or not spec['by']:
             raise UserError('match.by: write a dict of fields and their steps')
         for field, step in spec['by'].items():
@@ -58,14 +58,14 @@ class Match:
         return cls(**spec)
 
     def solve(self, measure: Measure, start: Mapping[str, Number], target: Number) -> Settings:
-        """Return the fields' values at which the figure agrees with the target to 1%, nothing if it does already.
+        """Return field values at which the figure agrees with the target to 1%; empty if the config does already.
 
         Args:
-            measure: the figure at given values of the fields.
-            start: the fields' values to begin from.
+            measure: returns the figure at given values of the fields.
+            start: initial values of the fields.
 
         Raises:
-            UserError: there are none; the nearest is shown.
+            UserError: there are none; the message has the nearest.
         """
         settings: Settings = {}
         for field, step in self.by.items():
@@ -78,14 +78,14 @@ class Match:
             shown = ', '.join(f'{field}={value}' for field, value in settings.items())
             raise UserError(
                 f'match: no {" or ".join(self.by)} in these steps brings {self.what} within {TOLERANCE:.0%} of '
-                f'{target:,.0f}; nearest is {found:,.0f} at {shown}; add a finer field, or take smaller steps'
+                f'{target:,.0f}; the nearest is {found:,.0f} at {shown}; add a finer field, or use smaller steps'
             )
         return settings
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Search for the value of one field, the others held; `at` counts in steps of the field."""
+    """Search for the value of one field, with the others fixed; `at` counts in steps of the field."""
 
     measure: Measure
     settings: Settings
@@ -93,7 +93,7 @@ class _Search:
     step: Number
 
     def nearest(self, start: Number, target: Number) -> Number:
-        """Return the value at which the figure, which grows with the field, is nearest to the target."""
+        """Return the value whose figure is nearest to the target; the figure grows with the field."""
         low, high = self._bracket(max(1, round(start / self.step)), target)
         while high - low > 1:
             middle = (low + high) // 2
@@ -109,7 +109,7 @@ class _Search:
                 low, high = high, 2 * high
             else:
                 return low, high
-        raise UserError(f'match: {self.field}={self._value(high)} is still far from {target:,.0f}: does it matter?')
+        raise UserError(f'match: {self.field}={self._value(high)} is still far from {target:,.0f}: has it any effect?')
 
     def _figure(self, at: int) -> Number:
         return self.measure({**self.settings, self.field: self._value(at)})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a sweep's points: their fields and values, as short as keeps them distinct."""
+"""Names of a sweep's points: their fields and values, shortened as far as they stay distinct."""
 
 import hashlib
 import re
@@ -10,30 +10,28 @@ from typing import Any
 from saccade.sweep.space import NAME, Point
 from saccade.types import UserError
 
-BASE = 'base'  # the point that changes nothing
-_LONGEST = 120  # bytes, as a name is a folder's too
+BASE = 'base'  # the point without changes
+_LONGEST = 120  # bytes, since a name is also a folder's name
 _STRANGE = re.compile(r'[^\w.=,+-]+')
 
 
 def names(points: Sequence[Point]) -> list[str]:
-    """Return a name for each point: the one it was given, or its short fields and values, 'heads=4,kernel=Plain'.
+    """Return a name for each point: the given one, or its shortened fields and values, 'heads=4,kernel=Plain'.
 
     Raises:
-        UserError: two points have one name: they are the same, or too alike to tell apart.
+        UserError: two points have one name, since they are equal or differ only beyond the shortening.
     """
     fields = short_fields({field: None for point in points for field in point if field != NAME})
     values = {field: [point[field] for point in points if field in point] for field in fields}
     found = [_name(point, fields, values) for point in points]
     for name in found:
         if found.count(name) > 1:
-            raise UserError(
-                f"runs: {found.count(name)} of them are '{name}'; each must differ from the others, or be given a name"
-            )
+            raise UserError(f"runs: {found.count(name)} of them are '{name}'; they must differ, or have names")
     return found
 
 
 def short_fields(fields: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
-    """Return for each dotted field as few of its last names as no other field ends with."""
+    """Return for each dotted field its shortest suffix that no other field ends with."""
     short = {}
     for field in fields:
         parts, others = field.split('.'), [f'.{other}' for other in fields if other != field]
@@ -44,7 +42,7 @@ def short_fields(fields: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
 
 
 def short_value(value: Any, among: Sequence[Any] = ()) -> str:
-    """Return a value in a word; a part as its class, with those arguments in which it differs from others `among`."""
+    """Return a value as a word; a part as its class, with the arguments in which it differs from others in `among`."""
     if isinstance(value, str):
         return _last(value, '/', among)
     if not isinstance(value, Mapping) or 'use' not in value:
@@ -57,7 +55,7 @@ def short_value(value: Any, among: Sequence[Any] = ()) -> str:
 
 
 def _last(text: str, mark: str, among: Sequence[Any]) -> str:
-    """What follows the last mark in a text, or all of it where another text ends alike."""
+    """Return the text after the last mark, or the whole text if another one has the same end."""
     ends = [other.rpartition(mark)[2] for other in among if isinstance(other, str) and other != text]
     last = text.rpartition(mark)[2]
     return text if last in ('', *ends) else last

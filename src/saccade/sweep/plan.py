@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a sweep: a config and a sweep file become runs that are known to build, with their costs.
+"""Plan of a sweep: runs from a config and a sweep file, all built once, with their costs.
 
 A sweep file defines `get_sweep()`, which returns a dict with
 
-    runs    a space: see `saccade.sweep.space`
-    seeds   a number of seeds, or a list of them; without it the config's own
-    match   how to make the variants alike in size: see `saccade.sweep.match`
-    tune    what to search for each variant first: see `saccade.sweep.tune`
-    sizes   smaller ways to ask the same: see `saccade.sweep.sizes`
-    needs   fields that the command line must give, and in words what they are: dict(init_from='a pretrained run')
+    runs    search space: see `saccade.sweep.space`
+    seeds   number of seeds, or a list of them; default: the config's seed
+    match   matching of the variants in size: see `saccade.sweep.match`
+    tune    search per variant before the comparison: see `saccade.sweep.tune`
+    sizes   smaller versions of the sweep: see `saccade.sweep.sizes`
+    needs   fields that the command line must set, with an explanation: dict(init_from='a pretrained run')
 
-and the first line of its docstring is the sweep's title.
+The first line of its docstring is the sweep's title.
 """
 
 import difflib
@@ -41,12 +41,12 @@ from saccade.train.setup import Cost
 from saccade.types import UserError
 
 _KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs')
-_SHOWN = 6  # broken variants, or reasons, before the rest are only counted
+_SHOWN = 6  # broken variants, or reasons, that are shown; the rest are counted
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Variant of a sweep. Attributes: overrides of the base; what a run costs; the fields that were solved to match."""
+    """Variant of a sweep. Attributes: overrides of the base; cost of a run; solved, the fields solved to match."""
 
     name: str
     overrides: tuple[str, ...]
@@ -54,18 +54,18 @@ class Variant:
     solved: Settings
 
     def run(self, seed: int) -> Run:
-        """Return the run of a seed."""
+        """Return the run with a seed."""
         flags = (*self.overrides, f'{PREFIX}seed={seed}')
         return Run(f'{self.name},seed={seed}', self.name, seed, flags, self.cost.steps)
 
     def with_settings(self, point: Point, name: str = '') -> 'Variant':
-        """Return the variant with more settings, and what these are called added to its name."""
+        """Return the variant with more settings, whose name is appended to its name."""
         return replace(
             self, name=','.join(filter(None, [self.name, name])), overrides=(*self.overrides, *as_overrides(point))
         )
 
     def with_steps(self, steps: int | None) -> 'Variant':
-        """Return the variant with so many steps; with its own for None."""
+        """Return the variant with this number of steps; None keeps its own."""
         if steps is None:
             return self
         cost, overrides = replace(self.cost, steps=steps), (*self.overrides, f'{PREFIX}steps={steps}')
@@ -76,7 +76,7 @@ class Variant:
 class Plan:
     """Plan of a sweep that has not begun, with its variants in order.
 
-    Attributes: tune, what is searched for each variant before; None for nothing.
+    Attributes: tune, the search for each variant before the comparison; None for none.
     """
 
     sweep: Sweep
@@ -97,13 +97,13 @@ class Plan:
         Args:
             config: file of the base config.
             sweep: file with `get_sweep()`.
-            overrides: of the base config, as on the command line; they hold for every run that does not set the
-                field itself.
-            size: the name of one of the sweep's sizes; None for the sweep as it is written.
-            costs: of variants, by their overrides but for the steps, which are not traced again; it takes new ones.
+            overrides: overrides of the base config, as on the command line; they hold for every run that does not set
+                the same field.
+            size: name of one of the sweep's sizes; None for the whole sweep.
+            costs: cache of costs by overrides (without the steps), to avoid repeated tracing; it is extended.
 
         Raises:
-            UserError: a file, a field or the sweep is not right, or variants cannot be built; they are named.
+            UserError: a file, a field or the sweep is invalid, or variants cannot be built; the message names them.
         """
         title, spec = read_sweep_file(sweep)
         if size is not None:
@@ -112,7 +112,7 @@ class Plan:
         base = load_config(config, overrides)
         for field, what in spec.get('needs', {}).items():
             if not value_of(base, field):
-                raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
+                raise UserError(f'{PREFIX}{field}: required by this sweep: {what}')
         seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
         tune = None if spec.get('tune') is None else Tune.of(plain(spec['tune']), seeds)
         made = _Variants(config, overrides, spec, {} if costs is None else costs)
@@ -122,11 +122,11 @@ class Plan:
         return cls(Sweep(config, sweep, title, base, runs, tuple(overrides)), variants, tune)
 
     def search(self, steps: int | None = None, settings: Mapping[str, Sequence[str]] | None = None) -> Sweep:
-        """The runs of one round of the search by which each variant is tuned.
+        """Return the runs of one round of the search that tunes each variant.
 
         Args:
-            steps: of each run; None for the config's own.
-            settings: names of the points of `tune` that each variant is trained with; None for all.
+            steps: steps per run; None for the config's own.
+            settings: names of the points of `tune` to train, by variant; None for all.
         """
         runs = tuple(
             variant.with_settings(self.tune.points[name], name).with_steps(steps).run(seed)
@@ -138,7 +138,7 @@ class Plan:
         return replace(self.sweep, title=f'{self.sweep.title}: tuning{rung}', runs=runs)
 
     def timing(self, steps: int) -> Sweep:
-        """A short run of each variant, which evaluates as often as a run of the plan does."""
+        """Return a short run of each variant, with as many evaluations as a run of the plan."""
         whole, every = self.sweep.base['steps'], self.sweep.base['eval_every']
         often = {'eval_every': max(1, min(steps, round(steps * every / whole))), 'log_every': max(1, steps // 4)}
         fields = {**often, 'checkpoint_every': steps}
@@ -147,7 +147,7 @@ class Plan:
         return replace(self.sweep, title=f'{self.sweep.title}: timing', runs=runs)
 
     def tuned(self, chosen: Mapping[str, str]) -> 'Plan':
-        """Return the plan with what was chosen: for each variant the name of a point of `tune`."""
+        """Return the plan with the chosen settings: for each variant the name of a point of `tune`."""
         seeds = dict.fromkeys(run.seed for run in self.sweep.runs)
         variants = {
             variant.name: variant.with_settings(self.tune.points[chosen[variant.name]]) for variant in self.variants
@@ -156,7 +156,7 @@ class Plan:
         return replace(self, sweep=replace(self.sweep, runs=runs), variants=tuple(variants.values()))
 
     def lines(self) -> list[str]:
-        """The sweep in words."""
+        """Return a description of the sweep, in lines."""
         seeds = len({run.seed for run in self.sweep.runs})
         tokens, flops = self.cost()
         search = []
@@ -176,13 +176,13 @@ class Plan:
         ]
 
     def cost(self) -> tuple[int, int]:
-        """Tokens and FLOPs of all runs, those of the search included."""
+        """Return the tokens and FLOPs of all runs, including the search."""
         steps = {name: sum(found) for name, found in self.run_steps().items()}
         tokens = sum(variant.cost.tokens * steps[variant.name] for variant in self.variants)
         return tokens, sum(variant.cost.flops * steps[variant.name] for variant in self.variants)
 
     def run_steps(self) -> dict[str, list[int]]:
-        """The steps of each run of each variant, those of the search first."""
+        """Return the steps of each run of each variant; runs of the search come first."""
         found = {}
         for variant in self.variants:
             counts = self.tune.counts if self.tune else {}
@@ -195,7 +195,7 @@ class Plan:
         return found
 
     def table(self) -> Table:
-        """The variants with the cost of each."""
+        """Return a table of the variants with their costs."""
         solved = short_fields({field: None for variant in self.variants for field in variant.solved})
         table = Table()
         table.add_column('variant', overflow='fold')
@@ -222,10 +222,10 @@ class _Variants:
         self._refuse_clashes()
 
     def require_tunable(self, tune: Tune | None) -> None:
-        """Refuse to tune what the sweep sets itself, what no config of it can have, or by a metric without a direction.
+        """Check that the tuned fields are not set by the sweep, fit the config, and that the metric has a direction.
 
         Raises:
-            UserError: the sweep sets a field that is tuned, a setting does not fit, or no config declares the metric.
+            UserError: the sweep sets a tuned field, a setting does not fit, or no config declares the metric.
         """
         for field in tune.fields if tune else ():
             if any(_sets(point | self._seeded, field) for point in self._points):
@@ -246,8 +246,8 @@ class _Variants:
             if metric in known:
                 return
         raise UserError(
-            f"tune.metric: '{metric}' is declared by no part{nearest(metric, known)}; of a metric of your own, say "
-            "best='lowest' or best='highest' in tune"
+            f"tune.metric: '{metric}' is not declared by any part{nearest(metric, known)}; for a metric of your own, "
+            "set best='lowest' or best='highest' in tune"
         )
 
     def _require_shorter(self, steps: int) -> None:
@@ -255,15 +255,15 @@ class _Variants:
             raise UserError('tune.halving: steps is set by runs; the rounds of a search cannot set it as well')
         whole = load_config(self._config, self._overrides)['steps']
         if steps > whole:
-            raise UserError(f'tune.halving.steps: {steps} is more than the {whole} steps of the runs that are compared')
+            raise UserError(f'tune.halving.steps: {steps} is more than the {whole} steps of the compared runs')
 
     def built(self) -> tuple[Variant, ...]:
-        """Build every variant, and refuse them all if one is broken."""
+        """Build every variant; raise an error if one is broken."""
         found, broken = [], {}
         for name, point in zip(names(self._points), self._points, strict=True):
             try:
                 found.append(self._variant(name, point))
-            except Exception as error:  # a part of the user's own may raise anything
+            except Exception as error:  # a user's part may raise anything
                 broken.setdefault(_first_line(error), []).append(name)
         if broken:
             count = sum(map(len, broken.values()))
@@ -272,18 +272,18 @@ class _Variants:
         return tuple(found)
 
     def _refuse_clashes(self) -> None:
-        """Refuse a field that is set in two places: one would be lost without a word."""
+        """Check that no field is set in two places, since one would be lost silently."""
         swept = {field for point in self._points for field in point}
         if 'seed' in swept:
-            raise UserError('runs: seeds do not make variants; write seeds=[...] beside runs')
+            raise UserError('runs: seeds are not variants; write seeds=[...] next to runs')
         for field in self._match.by if self._match else ():
             if field in swept:
                 raise UserError(f'match.by: {field} is set by runs; it cannot be solved for as well')
-        # Where sizes are matched, no override is lost: the base that they are matched to has it.
+        # With `match`, no override is lost, since it holds for the base that sizes are matched to.
         for override in self._overrides if self._match is None else ():
             field = override.removeprefix(PREFIX).partition('=')[0]
             if all(_sets(point | self._seeded, field) for point in self._points):
-                raise UserError(f'{override}: it would hold for no run, as every one sets {field} itself; leave it out')
+                raise UserError(f'{override}: has no effect, since every run sets {field}; leave it out')
 
     def _variant(self, name: str, point: Point) -> Variant:
         overrides = as_overrides(point)
@@ -313,13 +313,13 @@ class _Variants:
 
 
 def as_overrides(point: Mapping[str, Any]) -> list[str]:
-    """Write a point as it would be written on the command line: a part before the fields inside it."""
+    """Return a point as command-line overrides: a part before the fields inside it."""
     fields = sorted((field for field in point if field != NAME), key=lambda field: field.count('.'))
     return [f'{PREFIX}{field}={_text(point[field])}' for field in fields]
 
 
 def _sets(point: Point, field: str) -> bool:
-    """Whether a point sets a field, or swaps a part that it is in."""
+    """True if a point sets a field, or replaces a part that contains it."""
     return any(f'{field}.'.startswith(f'{own}.') for own in point)
 
 
@@ -329,7 +329,7 @@ def _text(value: Any) -> str:
 
 
 def read_sweep_file(path: str) -> tuple[str, Mapping[str, Any]]:
-    """Return the title of a sweep file and what its `get_sweep()` returns."""
+    """Return the title of a sweep file and the result of its `get_sweep()`."""
     spec, doc = run_file('sweep', path, 'get_sweep')
     if not isinstance(spec, Mapping) or 'runs' not in spec:
         raise UserError(f'--sweep={path}: get_sweep() must return a dict with runs, and may give seeds and match')
@@ -349,7 +349,7 @@ def _rounds(counts: Mapping[int, int]) -> str:
 def _seeds(asked: Any, base: int) -> list[int]:
     seeds = [base] if asked is None else list(range(asked)) if _whole(asked) else asked
     if not isinstance(seeds, Sequence) or not seeds or not all(map(_whole, seeds)) or len(set(seeds)) < len(seeds):
-        raise UserError(f'seeds: write how many, or a list of different whole numbers, not {asked!r}')
+        raise UserError(f'seeds: write their number, or a list of different whole numbers, not {asked!r}')
     return list(seeds)
 
 
@@ -360,7 +360,7 @@ def _whole(value: Any) -> bool:
 def _number(config: Mapping[str, Any], field: str) -> int | float:
     value = value_of(config, field)
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise UserError(f'match.by: {field} is {value!r}, which is no number to start from')
+        raise UserError(f'match.by: {field} is {value!r}, which is not a number to start from')
     return value
 
 

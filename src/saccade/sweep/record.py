@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Record of a sweep, `sweep.json` in its folder, next to the folder of each run under the run's name."""
+"""Record of a sweep: `sweep.json` in its folder, next to the folders of the runs, which have the runs' names."""
 
 import json
 import reprlib
@@ -21,14 +21,14 @@ class Run:
     """Run of a sweep.
 
     Attributes:
-        name: the variant and the seed, as in 'heads=4,seed=0'; the run's folder below the sweep's.
-        variant: what the runs that differ by their seed alone share.
-        overrides: of the base config, as on the command line, beside those that hold for all runs.
-        steps: that it takes in all.
-        status: 'waiting' for what has not begun and for what an interruption cut short.
-        exit: status of the process that ended last; negative for the number of a signal.
-        last_lines: what a failed run printed last.
-        seconds: that its last process took, its start and the end included; None where that was not measured.
+        name: variant and seed, as in 'heads=4,seed=0'; also the run's subfolder.
+        variant: common name of runs that differ only in their seed.
+        overrides: overrides of the base config, as on the command line, without those that hold for all runs.
+        steps: total number of steps.
+        status: 'waiting' for runs that have not begun or were interrupted.
+        exit: exit status of its last process; negative for the number of a signal.
+        last_lines: last lines of a failed run's output.
+        seconds: duration of its last process, from start to end; None if not measured.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Sweep:
     """Sweep and its progress.
 
     Attributes:
-        config, sweep: the files it was made from.
+        config, sweep: source files.
         title: first line of the sweep file's docstring.
-        base: the resolved config that the runs depart from.
-        runs: in the order in which they start.
-        overrides: of the config file, as on the command line; they hold for all runs and are part of the base.
+        base: resolved base config.
+        runs: runs in starting order.
+        overrides: overrides of the config file, as on the command line, for all runs; included in the base.
     """
 
     config: str
@@ -73,7 +73,7 @@ def sweep_file(folder: Path) -> Path:
 
 
 def write_sweep(folder: Path, sweep: Sweep) -> None:
-    """Put sweep.json in place whole.
+    """Write sweep.json atomically.
 
     Raises:
         UserError: the disk is full or cannot be written to.
@@ -82,10 +82,10 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
 
 
 def read_sweep(folder: Path) -> Sweep | None:
-    """Return the sweep of a folder; None where there is no sweep.json.
+    """Return the sweep of a folder; None if there is no sweep.json.
 
     Raises:
-        UserError: sweep.json is damaged, or a run in it has a name that leads out of the folder.
+        UserError: sweep.json is damaged, or a run's name is a path out of the folder.
     """
     file = sweep_file(folder)
     if not file.exists():
@@ -102,11 +102,11 @@ def read_sweep(folder: Path) -> Sweep | None:
         runs = tuple(Run(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
         return Sweep(**{**stored, 'runs': runs, 'overrides': tuple(stored['overrides'])})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UserError(f'{file}: not the record of a sweep: {error!r}; mend or remove it') from error
+        raise UserError(f'{file}: not the record of a sweep: {error!r}; repair or remove it') from error
 
 
 def _require(record: Any, fields: Mapping[str, Callable[[Any], bool]], where: str) -> None:
-    """Refuse a record in which a field is not what `fields` says it is."""
+    """Check each field of a record with its predicate in `fields`."""
     if not isinstance(record, dict):
         raise ValueError(f'{where} is {reprlib.repr(record)}')
     for name, right in fields.items():
@@ -115,13 +115,13 @@ def _require(record: Any, fields: Mapping[str, Callable[[Any], bool]], where: st
 
 
 def _require_shallow(value: Any) -> None:
-    """Refuse a record that is nested deeper than any config, since walking through it would exhaust the stack."""
+    """Check that a record is not nested deeper than any config, since a recursive walk would exhaust the stack."""
     level = [value]
     for _ in range(_DEEPEST):
         nested = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
         level = [value for values in nested for value in values]
     if level:
-        raise ValueError(f'it is nested deeper than {_DEEPEST} times')
+        raise ValueError(f'it is nested deeper than {_DEEPEST} levels')
 
 
 def _is_text(value: Any) -> bool:
@@ -137,7 +137,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_folder(value: Any) -> bool:
-    """Whether a value is the name of a folder directly below another."""
+    """True if a value is the name of a direct subfolder."""
     return _is_text(value) and value not in ('', '..') and PurePath(value).name == value and '\0' not in value
 
 

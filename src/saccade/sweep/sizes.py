@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of a sweep, smaller ways to ask the same, from the largest to the smallest; a budget chooses one.
+"""Sizes of a sweep: smaller versions of it, from the largest to the smallest; a budget selects one.
 
     sizes=[
         dict(name='full'),
         dict(name='small', config={'steps': 600}, seeds=3, tune=dict(by={...}, seeds=[100], halving=dict(steps=[...]))),
     ]
 
-Each has a name, fields of the config for all its runs under `config`, and any of runs, seeds, match and tune in place
-of the sweep's own. Fields that the command line gives come after a size's.
+Each has a name, optional `config` fields for all its runs, and any of runs, seeds, match and tune, which replace the
+sweep's own. Fields on the command line override a size's.
 """
 
 from collections.abc import Mapping
@@ -22,22 +22,22 @@ _REPLACED = ('runs', 'seeds', 'match', 'tune')
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a sweep. Attributes: name; config, fields of all runs; rest, what stands in place of the sweep's own."""
+    """Size of a sweep. Attributes: name; config, fields of all runs; rest, replacements of the sweep's own keys."""
 
     name: str
     config: Mapping[str, Any]
     rest: Mapping[str, Any]
 
     def applied(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the sweep of this size."""
+        """Return the sweep file's dict at this size."""
         return {**spec, **self.rest}
 
 
 def sizes_of(spec: Mapping[str, Any]) -> list[Size]:
-    """Read what stands under `sizes` in a sweep, from the largest.
+    """Read `sizes` of a sweep file, largest first.
 
     Raises:
-        UserError: it is not as above, or there is nothing.
+        UserError: `sizes` has another form, or is empty.
     """
     listed = spec.get('sizes')
     if not isinstance(listed, list | tuple) or not listed:
@@ -47,12 +47,12 @@ def sizes_of(spec: Mapping[str, Any]) -> list[Size]:
         if not isinstance(size, Mapping) or not isinstance(size.get('name'), str):
             raise UserError(f"{where}: write a dict with a name, as dict(name='small', config={{'steps': 600}})")
         if unknown := sorted(set(size) - {'name', 'config', *_REPLACED}):
-            raise UserError(f"{where}: there is no '{unknown[0]}'; a size has name, config, {', '.join(_REPLACED)}")
+            raise UserError(f"{where}: unknown key '{unknown[0]}'; a size has name, config, {', '.join(_REPLACED)}")
         if not isinstance(size.get('config', {}), Mapping):
             raise UserError(f'{where}.config: write a dict of fields and values, not {size["config"]!r}')
     names = [size['name'] for size in listed]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"sizes: two are called '{twice[0]}'")
+        raise UserError(f"sizes: two have the name '{twice[0]}'")
     return [
         Size(size['name'], size.get('config', {}), {key: size[key] for key in _REPLACED if key in size})
         for size in listed
@@ -63,7 +63,7 @@ def size_of(spec: Mapping[str, Any], name: str) -> Size:
     """Return the size of this name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no such size.
     """
     sizes = {size.name: size for size in sizes_of(spec)}
     if name not in sizes:

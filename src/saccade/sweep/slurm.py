@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm engine, through submitit: runs as jobs of a cluster, one job array for all that are submitted together.
+"""Slurm engine, through submitit: runs as jobs of a cluster, with one job array for all that are submitted together.
 
-A job goes on when the launch that submitted it ends, and the next launch finds it again. A job whose time is nearly up,
-or that must make room, is sent a signal: its run saves, and the job goes back in line under the same number.
+A job outlives the launch that submitted it, and the next launch finds it again. A job near its time limit or about to
+be
+preempted gets a signal: its run saves, and the job is requeued under the same number.
 
-Runs of one program share jobs, which import and compile once: see `sweep.slurm_job`. That pays for short runs only, so
-a job that has used `_SHARE` of its time offers the runs that it has not begun, and each gets a job of its own.
+Runs of one program share jobs, which import and compile once: see `sweep.slurm_job`. That pays only for short runs, so
+a job that has used `_SHARE` of its time offers the runs that it has not begun, and each gets a separate job.
 """
 
 import ast
@@ -31,31 +32,31 @@ from saccade.sweep.slurm_job import OFFERED, TAKEN, Training, claim, exit_of, re
 from saccade.train.workdir import write_atomically, writing
 from saccade.types import UserError
 
-EVERY = 5.0  # seconds between two looks at the queue, which is everybody's
-_NUMBERS = 'jobs.json'  # of the job of each run
-_LOOKS = 2  # without a job, after which it has ended; its result may come late over a network's disk
-_RESTARTS = 'max_num_timeout'  # submitit's name for how often a job whose time is up goes back in line
-_RUNS = 'runs'  # our setting: how many runs of one program a job may have
+EVERY = 5.0  # seconds between two queries of the queue, which all users share
+_NUMBERS = 'jobs.json'  # job number of each run
+_LOOKS = 2  # queries without a job after which it has ended; a network disk may show its result late
+_RESTARTS = 'max_num_timeout'  # submitit's name for the maximum number of requeues at the time limit
+_RUNS = 'runs'  # our setting: maximum number of runs of one program per job
 _OURS = {_RESTARTS: 10, _RUNS: 4}  # settings that are not parameters of the executor, with their defaults
-_SHARE = 0.1  # of its time, after which a job offers the runs that it has not begun
+_SHARE = 0.1  # fraction of its time after which a job offers the runs that it has not begun
 
 
 class Slurm:
-    """Slurm engine. A context manager, at whose end the jobs go on."""
+    """Slurm engine. A context manager; jobs continue after its end."""
 
     def __init__(
         self, folder: Path, settings: Mapping[str, Any], say: Callable[[str], Any], lock: int | None = None
     ) -> None:
-        """Take up what earlier launches have submitted.
+        """Resume the jobs of earlier launches.
 
         Args:
-            folder: of the sweep or run, on a disk that all hosts share; submitit's files go into `.slurm` in it.
-            settings: of `settings_of`.
-            say: told of the jobs that go on.
-            lock: not needed; no job is begun twice, since its number is known.
+            folder: folder of the sweep or run, on a disk that all hosts share; submitit's files are in its `.slurm`.
+            settings: result of `settings_of`.
+            say: called with a message on jobs that continue.
+            lock: unused; no job is started twice, since its number is recorded.
 
         Raises:
-            UserError: there is no Slurm here, it has no such settings, or what was written of earlier jobs is damaged.
+            UserError: Slurm is not installed, a setting is unknown, or the record of earlier jobs is damaged.
         """
         self._folder, self._say = folder / '.slurm', say
         self._executor = _executor(self._folder, settings)
@@ -65,13 +66,13 @@ class Slurm:
         alone = all(settings.get(name, 1) == 1 for name in ('nodes', 'ntasks_per_node'))
         self._most = settings.get(_RUNS, _OURS[_RUNS]) if alone else 1
         self._waiting: list[Job] = []
-        self._jobs: dict[str, Job] = {}  # those that have not ended
-        self._begun: set[str] = set()  # names of these
+        self._jobs: dict[str, Job] = {}  # jobs that have not ended
+        self._begun: set[str] = set()  # names of those that have begun
         self._missed: dict[str, int] = {}
         self._looked = -EVERY
 
     def submit(self, job: Job) -> None:
-        """Put a job in line; it is submitted at the next `poll`.
+        """Put a job in the queue; it is submitted at the next `poll`.
 
         Raises:
             UserError: the folder of its log cannot be written to.
@@ -81,28 +82,28 @@ class Slurm:
         self._waiting.append(job)
 
     def poll(self) -> list[Event]:
-        """Submit the waiting jobs as one array; return what has happened since the queue was last looked at.
+        """Submit the waiting jobs as one array; return the events since the last query of the queue.
 
         Raises:
-            UserError: Slurm does not answer, or refuses the jobs.
+            UserError: Slurm does not answer, or rejects the jobs.
         """
         if self._waiting:
             self._submit_all()
         if time.monotonic() - self._looked < EVERY:
             return []
         self._looked, queue = time.monotonic(), _queue()
-        if queue is None:  # it may be seen the next time
+        if queue is None:  # the next query may succeed
             return []
         events = [event for name in list(self._jobs) for event in self._events(name, queue)]
         self._take(queue)
         return events
 
     def stop(self) -> list[Event]:
-        """Leave the jobs in the cluster's hands."""
+        """Leave the jobs running in the cluster, with a message on how to end them."""
         if self._jobs:
             numbers = dict.fromkeys(self._numbers[name] for name in self._jobs)
             end = shlex.join(['scancel', *numbers])
-            self._say(f'The jobs go on, and the same command finds them; to end them: {end}')
+            self._say(f'The jobs continue, and the same command finds them; to end them: {end}')
         return []
 
     def __enter__(self) -> 'Slurm':
@@ -112,14 +113,14 @@ class Slurm:
         pass
 
     def _submit_all(self) -> None:
-        """Submit the waiting jobs, except those that an earlier launch submitted and that have not ended."""
+        """Submit the waiting jobs, except jobs of an earlier launch that have not ended."""
         queue = _queue()
         if queue is None:
             raise UserError('Slurm does not answer: squeue fails')
         new = [job for job in self._waiting if not self._is_under_way(job.name, queue)]
         for job in new:
             if (number := self._numbers.get(job.name)) and number not in queue:
-                (self._folder / number / job.name).unlink(missing_ok=True)  # a new cluster numbers its jobs from 1 on
+                (self._folder / number / job.name).unlink(missing_ok=True)  # a new cluster restarts job numbers at 1
         groups = self._grouped(new)
         for group, number in zip(groups, self._submitted(groups), strict=True):
             self._numbers |= {job.name: number for job in group}
@@ -129,12 +130,12 @@ class Slurm:
         self._waiting.clear()
 
     def _is_under_way(self, name: str, queue: Collection[str]) -> bool:
-        """Whether a job in the queue has a run to begin or to end."""
+        """True if a job in the queue will begin or end a run."""
         state = self._state(name) if self._numbers.get(name) in queue else TAKEN
         return state != TAKEN and exit_of(state, gone=False) is None
 
     def _grouped(self, jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
-        """Put runs of one program together, as many as a job may have, but no more than leave work for every job."""
+        """Group runs of one program, up to the maximum per job, without leaving parallel jobs idle."""
         most = self._most
         if self._at_a_time < math.inf:
             most = min(most, math.ceil(len(jobs) / self._at_a_time))
@@ -148,28 +149,28 @@ class Slurm:
         return groups
 
     def _submitted(self, groups: Sequence[tuple[Job, ...]]) -> list[str]:
-        """Submit a job for each group of runs and return their numbers."""
+        """Submit a job for each group of runs, and return the job numbers."""
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
         if not groups:
             return []
         try:
-            with redirect_stderr(StringIO()), self._executor.batch():  # which would repeat what sbatch complains of
+            with redirect_stderr(StringIO()), self._executor.batch():  # it would repeat sbatch's errors
                 submitted = [
                     self._executor.submit(Training(group, self._folder, self._offer_after)) for group in groups
                 ]
         except (FailedJobError, FailedSubmissionError) as error:
-            # What sbatch said, out of all that submitit says of it.
+            # Extract sbatch's error from submitit's message.
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             complaint = next((line for line in reversed(lines) if 'error' in line), lines[-1])
-            raise UserError(f'Slurm takes no such job: {complaint}') from error
+            raise UserError(f'Slurm rejects the job: {complaint}') from error
         return [job.job_id for job in submitted]
 
     def _events(self, name: str, queue: Collection[str]) -> list[Event]:
         self._missed[name] = 0 if self._numbers[name] in queue else self._missed[name] + 1
         state, gone = self._state(name), self._missed[name] >= _LOOKS
         began_others = any((self._folder / self._numbers[name]).glob('*'))
-        if state is None and (not gone or began_others):  # a job that began none was cancelled in line
+        if state is None and (not gone or began_others):  # a job that began none was cancelled in the queue
             return []
         status = exit_of(state, gone)
         begins = [] if name in self._begun else [Event(name)]
@@ -181,7 +182,7 @@ class Slurm:
         return [*begins, Event(name, status)]
 
     def _take(self, queue: Collection[str]) -> None:
-        """Take runs that have not begun from jobs that offer them or have gone, to submit each in a job of its own."""
+        """Withdraw runs that have not begun from jobs that offer them or are gone, to submit each in a separate job."""
         room = self._at_a_time - len({self._numbers[name] for name in self._jobs} & {*queue})
         for name in list(self._jobs):
             folder = self._folder / self._numbers[name]
@@ -195,25 +196,25 @@ class Slurm:
 
 
 def settings_of(flags: Sequence[str], at_a_time: int | None = None) -> dict[str, Any]:
-    """Read settings as KEY=VALUE: options of sbatch, with underscores, those of submitit, and `runs`.
+    """Read settings from KEY=VALUE: sbatch options (with underscores), submitit's settings, and `runs`.
 
-    At most `runs` runs of one program are in one job, one after another.
+    `runs` is the maximum number of runs of one program per job, executed in sequence.
 
     Args:
-        at_a_time: how many jobs may be at work at the same time; None for as many as the cluster lets.
+        at_a_time: maximum number of parallel jobs; None for the cluster's limit.
 
     Raises:
-        UserError: one is written otherwise, there is no time, or `runs` is no whole number from 1 on.
+        UserError: a setting has another form, `time` is missing, or `runs` is not a positive whole number.
     """
     pairs = [flag.partition('=') for flag in flags]
     if wrong := [name for name, equals, _ in pairs if not equals]:
         raise UserError(f'--slurm={wrong[0]}: write KEY=VALUE, as in --slurm=partition=gpu')
     settings = {name: _value(text) for name, _, text in pairs}
     if not isinstance(settings.get('time'), int):
-        raise UserError('--slurm=time=MINUTES: say how long a job may take at a time; one that needs longer resumes')
+        raise UserError('--slurm=time=MINUTES: give the time limit of a job; one that needs longer resumes')
     runs = settings.get(_RUNS, _OURS[_RUNS])
     if not (isinstance(runs, int) and runs >= 1):
-        raise UserError(f'--slurm={_RUNS}={runs}: the most runs of a program in one job: a whole number from 1 on')
+        raise UserError(f'--slurm={_RUNS}={runs}: the maximum number of runs per job must be a positive whole number')
     return settings if at_a_time is None else {**settings, 'array_parallelism': at_a_time}
 
 
@@ -226,7 +227,7 @@ def _value(text: str) -> Any:
 
 def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
     if shutil.which('sbatch') is None:
-        raise UserError('there is no Slurm here: sbatch is not found; start this where jobs are submitted')
+        raise UserError('Slurm is not installed here: sbatch is not found; start this where jobs are submitted')
     try:
         from submitit import SlurmExecutor
     except ImportError:
@@ -244,20 +245,20 @@ def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
 
 
 def _numbers(file: Path) -> dict[str, str]:
-    """Numbers of the jobs that earlier launches have submitted, by the name of the run."""
+    """Return the numbers of the jobs of earlier launches, by run name."""
     try:
         numbers = json.loads(read_text(file)) if file.exists() else {}
         if not all(re.fullmatch(r'\d+(_\d+)?', number) for number in numbers.values()):
-            raise ValueError('it holds what is no number of a job')
+            raise ValueError('a value is not a job number')
         return numbers
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
-            f'{file} is damaged ({error}): squeue shows the jobs that go on; scancel them, and delete the file'
+            f'{file} is damaged ({error}): squeue shows the running jobs; scancel them, and delete the file'
         ) from None
 
 
 def _queue() -> set[str] | None:
-    """The numbers of the user's jobs that have not ended; None where the queue cannot be seen."""
+    """Return the numbers of the user's jobs that have not ended; None where the query fails."""
     asked = ['squeue', '--me', '--noheader', '--array', '--format=%i']
     answer = subprocess.run(asked, capture_output=True, text=True, check=False)
     return None if answer.returncode else set(answer.stdout.split())

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Work of a Slurm job: runs of one program, one after another in one process, and the state of each of them.
+"""Work of a Slurm job: runs of one program, in sequence in one process, and the state of each run.
 
-The state of a run is a file in a folder of its job. Whoever creates it has the run: the job, which then begins it, or
-the engine, which then gives it to another job. No run is begun twice that way, and none is lost when a launch ends:
-a job offers its runs to the engine, and does itself what nobody has taken. Contents:
+The state of a run is a file in the folder of its job. Its creator owns the run: the job, which then begins it, or the
+engine, which then submits it in another job. Thus no run is begun twice, and none is lost when a launch ends: a job
+offers its runs to the engine, and executes those that are not taken. Contents:
 
-    begun               the job trains the run, or waits in line to resume it
+    begun               the job trains the run, or is requeued to resume it
     taken               the engine took the run from the job
     STATUS              the run ended with this exit status
-    STATUS once gone    the run ended because of a signal, or has other tasks: this counts if the job does not come back
+    STATUS once gone    the run ended by a signal, or has other tasks: valid if the job does not come back
 """
 
 import math
@@ -32,16 +32,16 @@ _BEGUN = 'begun'
 _ONCE_GONE = ' once gone'
 _ENDED = re.compile(rf'(-?[0-9]{{1,3}})({_ONCE_GONE})?')
 _CANCELLED = 128 + signal.SIGTERM  # status of a run that had not begun when its job was cancelled
-_POLL = 0.1  # seconds between two looks at the run in hand
+_POLL = 0.1  # seconds between two polls of the current run
 
 
 @dataclass
 class Training:
-    """Work of a Slurm job, on each of its tasks: train runs of one program one after another.
+    """Work of a Slurm job, on each of its tasks: train runs of one program in sequence.
 
     Attributes:
-        runs: of one program. A job of several tasks trains only the first.
-        folder: of the states, which are in a folder for each job, by its number.
+        runs: runs of one program. A job of several tasks trains only the first.
+        folder: folder of the states, with a subfolder per job number.
         offer_after: seconds after which runs that have not begun are offered to the engine.
     """
 
@@ -50,10 +50,10 @@ class Training:
     offer_after: float
 
     def __call__(self) -> None:
-        """Train the runs to their ends, except those that have ended or that the engine has taken.
+        """Train the runs, except those that have ended or that the engine has taken.
 
         Raises:
-            RuntimeError: a training ended with another status than 0.
+            RuntimeError: a training ended with a non-zero status.
         """
         from submitit.slurm.slurm import SlurmJobEnvironment
 
@@ -61,7 +61,7 @@ class Training:
         states.mkdir(parents=True, exist_ok=True)
         alone, task = os.environ.get('SLURM_NTASKS', '1') == '1', os.environ.get('SLURM_PROCID', '0')
         runs = self.runs if alone else (_shared_out(self.runs[0], task),)
-        self._worker = Worker(Share(), session=False)  # Slurm's signals and its end of the job are to reach it
+        self._worker = Worker(Share(), session=False)  # the session must receive Slurm's signals
         self._offer_at = time.monotonic() + self.offer_after
         failed = []
         with stop_signal((signal.SIGTERM,)) as stopped:
@@ -73,13 +73,13 @@ class Training:
                 if task == '0':
                     write_atomically(state, f'{status}{"" if alone and not stopped() else _ONCE_GONE}\n')
                 if status:
-                    failed.append(f'training ended with status {status}; {run.log} has what it printed')
+                    failed.append(f'training ended with status {status}; see its output in {run.log}')
         self._worker.end()
         if failed:
             raise RuntimeError('\n'.join(failed))
 
     def checkpoint(self) -> Any:
-        """Have the run in hand save and end; submitit then puts the job back in line, to do what is returned."""
+        """Have the current run save and end; submitit then requeues the job with the returned work."""
         from submitit.helpers import DelayedSubmission
 
         if self._worker.job:
@@ -88,8 +88,8 @@ class Training:
         return DelayedSubmission(Training(self.runs, self.folder, self.offer_after))
 
     def _train(self, run: Job, states: Path) -> int:
-        """Train a run and return its exit status; offer the others when it is time."""
-        with open(os.devnull) as lock:  # not needed: a job has its runs for itself
+        """Train a run and return its exit status; offer the other runs after `offer_after`."""
+        with open(os.devnull) as lock:  # no lock is needed: a job owns its runs
             if not self._worker.begin(run, lock.fileno()):
                 return NO_START
         while (status := self._worker.ended()) is None:
@@ -101,7 +101,7 @@ class Training:
 
 
 def read_state(file: Path) -> str | None:
-    """Read the state of a run; None where it has not begun, empty where the file cannot be read."""
+    """Return the state of a run; None where it has not begun, '' where the file cannot be read."""
     try:
         return file.read_text().strip()
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def read_state(file: Path) -> str | None:
 
 
 def claim(file: Path, content: str) -> bool:
-    """Create the state of a run that nobody has; tell whether this was first."""
+    """Create the state of a run without an owner; return True if this call was first."""
     try:
         with file.open('x') as new:
             new.write(content)
@@ -121,10 +121,10 @@ def claim(file: Path, content: str) -> bool:
 
 
 def exit_of(state: str | None, gone: bool) -> int | None:
-    """Return the exit status of a run; None where it is still to come.
+    """Return the exit status of a run; None where it has not ended.
 
     Args:
-        gone: whether the job has left the queue; a run without a status then has 1, since it was cancelled or lost.
+        gone: the job has left the queue; a run without a status was then cancelled or lost, and has status 1.
     """
     ended = _ENDED.fullmatch(state or '')
     if ended and (gone or not ended[2]):
@@ -133,7 +133,7 @@ def exit_of(state: str | None, gone: bool) -> int | None:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether the job has a run to begin or to resume; its state then says so."""
+    """True if the job owns a run to begin or to resume; its state is then set to begun."""
     if claim(file, _BEGUN):
         return True
     state = read_state(file) or ''
@@ -144,6 +144,6 @@ def _is_ours(file: Path) -> bool:
 
 
 def _shared_out(run: Job, task: str) -> Job:
-    """The part of a run that a task of several has: a process of its own, which joins the others."""
+    """Return the run of one of several tasks: a separate process, which joins the others."""
     log = run.log if task == '0' else run.log.with_suffix(f'.{task}.log')
     return replace(run, command=(*run.command, '--distributed'), log=log, program=None)

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Search space of a sweep: plain data, read as points.
+"""Search space of a sweep: plain data that describes a list of points.
 
 A space is a dict with one of these keys, and a point is a dict of config fields and their values:
 
     dict(grid={'model.layers': [2, 4], 'model.width': [64, 128]})      every combination, the last field fastest
-    dict(zip={'model.layers': [2, 4], 'model.width': [128, 64]})       side by side
-    dict(list=[{}, {'name': 'deep', 'model.layers': 24}])              as written; {} is the config as it is
+    dict(zip={'model.layers': [2, 4], 'model.width': [128, 64]})       corresponding values
+    dict(list=[{}, {'name': 'deep', 'model.layers': 24}])              explicit points; {} is the unchanged config
     dict(random={'schedule.peak': dict(log_uniform=[1e-4, 1e-2])}, number=8, seed=0)
     dict(product=[space, space])                                       each point of one with each of the other
-    dict(chain=[space, space])                                         one after another
+    dict(chain=[space, space])                                         all points of the first, then of the second
 
-A random field is drawn by `uniform`, `log_uniform` or `integer` between two bounds, both possible, or by `choice`
-from a list. More draws keep the ones there were, and a point that is drawn again is dropped: a few choices make fewer
-points than draws. A part is a dict with `use`, swapped as a whole.
+A random field is drawn by `uniform`, `log_uniform` or `integer` between two bounds (inclusive), or by `choice` from a
+list. A larger `number` keeps the earlier points. Duplicates are dropped, so few choices may give fewer points than
+draws. A part is a dict with `use`, and is replaced as a whole.
 """
 
 import inspect
@@ -30,16 +30,16 @@ from saccade.types import UserError
 Point = dict[str, Any]
 Drawer = Callable[[np.random.Generator], Any]
 Bounds = Sequence[int | float]
-NAME = 'name'  # in a point, not a field but what to call it
+NAME = 'name'  # key of a point's name, which is not a field
 
-_DIGITS = 4  # of a number that is drawn, so that its name is its value
+_DIGITS = 4  # significant digits of a drawn number, so that its name is its value
 
 
 def points(space: Any, where: str = 'runs') -> list[Point]:
     """Return the points of a space, in order.
 
     Args:
-        where: the space stands in the sweep, for messages.
+        where: path of the space in the sweep, for messages.
 
     Raises:
         UserError: the space is not one, or is empty.
@@ -53,7 +53,7 @@ def points(space: Any, where: str = 'runs') -> list[Point]:
     known = list(inspect.signature(make).parameters)[2:]
     for key in rest:
         if key not in known:
-            has = ', '.join(known) or 'nothing more: seeds and match stand beside runs'
+            has = ', '.join(known) or 'no other keys: seeds and match are next to runs'
             raise UserError(f"{where}: {keys[0]} has no '{key}'; it has {has}")
     found = make(space[keys[0]], f'{where}.{keys[0]}', **rest)
     if not found:
@@ -62,10 +62,10 @@ def points(space: Any, where: str = 'runs') -> list[Point]:
 
 
 def grid(axes: Any, where: str) -> list[Point]:
-    """Return every combination of the values of some fields, the last field fastest.
+    """Return every combination of the values of fields, the last field fastest.
 
     Raises:
-        UserError: it is no dict of lists, or one is empty.
+        UserError: `axes` is not a dict of lists, or a list is empty.
     """
     axes = _axes(axes, where)
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())] if axes else []
@@ -76,7 +76,7 @@ def _zip(axes: Any, where: str) -> list[Point]:
     lengths = {field: len(values) for field, values in axes.items()}
     if len(set(lengths.values())) > 1:
         shown = ', '.join(f'{field} has {length}' for field, length in lengths.items())
-        raise UserError(f'{where}: fields side by side need equally many values; {shown}')
+        raise UserError(f'{where}: zip needs equally many values for each field; {shown}')
     return [dict(zip(axes, values, strict=True)) for values in zip(*axes.values(), strict=True)]
 
 
@@ -92,11 +92,11 @@ def _list(listed: Any, where: str) -> list[Point]:
 
 def _random(draws: Any, where: str, number: Any = 0, seed: Any = 0) -> list[Point]:
     if not isinstance(number, int) or number < 1:
-        raise UserError(f'{where}: say how many points to draw, as in number=8')
+        raise UserError(f'{where}: give the number of points to draw, as in number=8')
     if not isinstance(seed, int) or seed < 0:
         raise UserError(f'{where}: its seed must be a whole number, not {seed!r}')
     if not isinstance(draws, Mapping):
-        raise UserError(f'{where}: write a dict of fields and how to draw them')
+        raise UserError(f'{where}: write a dict of fields and their distributions')
     _require_text(draws, where)
     drawers = {field: _drawer(draw, f'{where}.{field}') for field, draw in draws.items()}
     generator = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def _joined(combination: Iterable[Point], where: str) -> Point:
     for point in combination:
         twice = joined.keys() & point.keys() - {NAME}
         if twice:
-            raise UserError(f'{where}: {min(twice)} stands in two of its spaces')
+            raise UserError(f'{where}: {min(twice)} is in two of its spaces')
         names = [names[NAME] for names in (joined, point) if NAME in names]
         joined |= point | ({NAME: ','.join(names)} if names else {})
     return joined
@@ -137,7 +137,7 @@ def _joined(combination: Iterable[Point], where: str) -> Point:
 
 def _drawer(draw: Any, where: str) -> Drawer:
     if not isinstance(draw, Mapping) or len(draw) != 1 or (kind := next(iter(draw))) not in _DRAWS:
-        raise UserError(f'{where}: write how to draw it, as in dict(uniform=[0.0, 0.2]); there are {", ".join(_DRAWS)}')
+        raise UserError(f'{where}: write a distribution, as in dict(uniform=[0.0, 0.2]); there are {", ".join(_DRAWS)}')
     values = _sequence(draw[kind], f'{where}.{kind}')
     way = _DRAWS[kind]
     if not way.admits(values):
@@ -152,7 +152,7 @@ def _are_bounds(values: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Way to draw. Attributes: draw, from the values in the space; admits, which values; needs, these in words."""
+    """Distribution. Attributes: draw, samples from the values; admits, checks the values; needs, describes them."""
 
     draw: Callable[[np.random.Generator, Sequence[Any]], Any]
     admits: Callable[[Sequence[Any]], bool]

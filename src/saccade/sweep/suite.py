@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Suite: several sweeps over the same variants, each in a folder of its own below one.
+"""Suite: several sweeps over the same variants, each in its own subfolder.
 
-A suite file defines `get_suite()`, which returns for the name of each sweep a dict with
+A suite file defines `get_suite()`, which returns a dict from the name of each sweep to a dict with
 
     config  experiment file
     sweep   sweep file
-    fields  of the config, for all runs: {'batch_size': 32}; may be left out
-    size    of the sweep, by its name, where the command line gives none; may be left out
+    fields  config fields for all runs: {'batch_size': 32}; optional
+    size    name of a size of the sweep, used if the command line gives none; optional
 
-and the first line of its docstring is the suite's title.
+The first line of its docstring is the suite's title.
 """
 
 import re
@@ -22,7 +22,7 @@ from saccade.sweep.plan import as_overrides
 from saccade.train.config import run_file
 from saccade.types import UserError
 
-_NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # it becomes a folder
+_NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # also a folder's name
 _KEYS = ('config', 'sweep', 'fields', 'size')
 
 
@@ -30,7 +30,7 @@ _KEYS = ('config', 'sweep', 'fields', 'size')
 class Task:
     """Task of a suite: a sweep.
 
-    Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for all of it.
+    Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for the whole sweep.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Task:
     size: str | None
 
     def flags(self, workdir: Path) -> list[str]:
-        """Return the flags of launch/sweep.py for it, in its own folder below the suite's."""
+        """Return its flags of launch/sweep.py, with its own folder below the suite's."""
         files = [f'--config={self.config}', f'--sweep={self.sweep}']
         return [*files, f'--workdir={workdir / self.name}', *self.overrides]
 
@@ -57,7 +57,7 @@ class Suite:
         """Read a suite file.
 
         Raises:
-            UserError: it is no suite; the task and the key are named.
+            UserError: the file is not a suite; the message names the task and the key.
         """
         spec, doc = run_file('suite', path, 'get_suite')
         if not isinstance(spec, Mapping) or not spec:
@@ -72,5 +72,5 @@ def _task(where: str, name: Any, spec: Any) -> Task:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UserError(f'{where}: {name!r} cannot be the name of a folder; write letters, digits, _, - and .')
     if not isinstance(spec, Mapping) or not {'config', 'sweep'} <= set(spec) <= {*_KEYS}:
-        raise UserError(f'{where}: {name}: write a dict of config, sweep and, where there are any, fields and size')
+        raise UserError(f'{where}: {name}: write a dict of config, sweep and, optionally, fields and size')
     return Task(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))), spec.get('size'))

@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Worker process, of the local engine or in a Slurm job: runs of one program, each as a process of its own would.
+"""Worker process, of the local engine or in a Slurm job: runs of one program, each as in a separate process.
 
     python -P -m saccade.sweep.worker SOCKET
 
 The engine sends a job through a socket pair: one byte with two file descriptors, the log and the lock that a run keeps
-open, and the command as a line of JSON. The worker calls the launcher that the command names, and answers with a byte
-when that has ended well. Else the process ends as the run does, so whatever happens to a run, its exit status is that
-of a process. The end of the engine closes the socket, and the worker ends after the run in hand.
+open, and the command as a line of JSON. The worker calls the launcher in the command, and answers with a byte if the
+run succeeded. Otherwise the process ends as the run does, so the exit status of any failure is a process's own. When
+the engine ends, it closes the socket, and the worker ends after the current run.
 
-A worker serves a single program. What the code of a run sets when it is imported (options of JAX, warnings, the
-environment, another library's functions) is thus what each of the runs would set, and no other variant sees it. Between
-two runs the flags, what they trust, the command line and the working directory are put back; the rest is the runs' own,
-and is closed with them. A worker whose code has changed since it began does not use it: it becomes the command itself.
+A worker serves a single program. Import-time settings of a run's code (options of JAX, warnings, the environment,
+patched libraries) are thus common to all runs that it serves, and no other variant sees them. Between two runs it
+restores the flags, the trusted names, the command line and the working directory; everything else belongs to the runs,
+and is closed with them. A worker whose code has changed since its start replaces itself by the command.
 """
 
 import functools
@@ -28,11 +28,11 @@ from types import ModuleType
 
 from saccade import trust
 
-DONE = b'\n'  # a job has ended well
+DONE = b'\n'  # answer after a successful job
 
 
 def send(engine: socket.socket, command: Sequence[str], log: int, lock: int) -> None:
-    """Send a job to a worker that is free.
+    """Send a job to a free worker.
 
     Raises:
         OSError: the worker has ended.
@@ -42,7 +42,7 @@ def send(engine: socket.socket, command: Sequence[str], log: int, lock: int) -> 
 
 
 def work(engine: socket.socket) -> None:
-    """Carry out jobs until the engine has no more."""
+    """Execute jobs until the engine has no more."""
     began, folder, environment = time.time(), os.getcwd(), {**os.environ}
     for command, log, lock in _jobs(engine):
         for output in (1, 2):
@@ -52,7 +52,7 @@ def work(engine: socket.socket) -> None:
         if _changed_since(began):
             os.set_inheritable(lock, True)
             os.execve(command[0], command, environment)
-        os.environ[trust.VARIABLE] = environment.get(trust.VARIABLE, '')  # a flag adds to it
+        os.environ[trust.VARIABLE] = environment.get(trust.VARIABLE, '')  # flags add to it
         _run(command)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -64,7 +64,7 @@ def work(engine: socket.socket) -> None:
 
 
 def _jobs(engine: socket.socket) -> Iterator[tuple[list[str], int, int]]:
-    """Commands, each with the file descriptors of its log and of its lock."""
+    """Yield commands, each with the file descriptors of its log and of its lock."""
     with engine.makefile('rb') as lines:
         while True:
             byte, descriptors, _, _ = socket.recv_fds(engine, 1, 2)
@@ -77,7 +77,7 @@ def _run(command: list[str]) -> None:
     """Run a launcher as the interpreter would run its file.
 
     Raises:
-        SystemExit: with another status than 0.
+        SystemExit: the run ended with a non-zero status.
     """
     sys.orig_argv, sys.argv = command, command[1:]
     launcher = _launcher(command[1])
@@ -96,8 +96,8 @@ def _run(command: list[str]) -> None:
 
 @functools.cache
 def _launcher(file: str) -> ModuleType:
-    """Load the file of a launcher, whose flags can be defined only once in a process."""
-    sys.path.insert(0, str(Path(file).parent))  # as of a script
+    """Load the file of a launcher once, since its flags can be defined only once in a process."""
+    sys.path.insert(0, str(Path(file).parent))  # as for a script
     spec = importlib.util.spec_from_file_location(f'saccade_launcher_{Path(file).stem}', file)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -106,7 +106,7 @@ def _launcher(file: str) -> ModuleType:
 
 
 def _changed_since(seconds: float) -> bool:
-    """Whether the file of a module that was imported has been changed or removed since a time."""
+    """True if the file of an imported module was changed or removed since a time."""
     files = {getattr(module, '__file__', None) for module in [*sys.modules.values()]}
     try:
         return any(os.stat(file).st_ctime >= seconds for file in files if file and os.path.isabs(file))

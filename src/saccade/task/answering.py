@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answering: predict, at each token at which the data ask something, the token that is the answer.
+"""Answering: predict the answer token at each position that the data marks as a question.
 
     loss = mean over the tokens that have a label of -log p(label | tokens up to it)
 
-So diagnostics measure what a mixer can do (Arora et al. 2023, "Zoology", https://arxiv.org/abs/2312.04927): an answer
-is not among the tokens, and tokens that nobody could predict are not learned. Where few places of a row are asked, and
-the vocabulary is large, `answers` makes their logits alone: B M V in place of B T V.
+Diagnostics measure a mixer's abilities this way (Arora et al. 2023, "Zoology", https://arxiv.org/abs/2312.04927): the
+answer is not an input token, and unpredictable tokens carry no loss. With few questions per row and a large vocabulary,
+`answers` computes only their logits: B M V instead of B T V.
 """
 
 from dataclasses import dataclass
@@ -34,16 +34,16 @@ __all__ = ['Answering', 'chance']
 
 ANSWERED = *SCORED, fraction('solved')  # what `answered` returns
 
-_READ = 1000  # rows that a baseline reads of a split
+_READ = 1000  # rows of a split that a baseline reads
 
 
 @dataclass(frozen=True)
 class Answering(PredictsTokens):
     """Answering.
 
-    Attributes: those of every task of tokens (`task.base`), and
-        answers: places of a row that are asked at most, M, where logits are made at these alone; None for all places.
-            The loss of a row that asks more is NaN, so that training stops.
+    Attributes: as in `task.base:PredictsTokens`, and
+        answers: maximum number of questions per row (M); logits are then computed only at the questions. None computes
+            logits at all positions. The loss of a row with more questions is NaN, which stops training.
     """
 
     answers: Count | None = None
@@ -65,13 +65,13 @@ class Answering(PredictsTokens):
             output, labels = self.project(forward, model, params, *given, key=key), batch['labels']
         else:
             whole = self.unprojected('answers', forward, model, params, *given, key=key)
-            output, labels = self._asked(whole, batch['labels'])
+            output, labels = self._answer_positions(whole, batch['labels'])
         return answered(self.each_target(output, jnp.maximum(labels, 0), forward.train), labels)
 
-    def _asked(
+    def _answer_positions(
         self, projection: OutputProjection, labels: Int[Array, 'B T']
     ) -> tuple[OutputProjection | Float[Array, 'B M V'], Int[Array, 'B M']]:
-        """Return the outputs and labels of the places that are asked, first of each row, and of some that are not."""
+        """Return the outputs and labels of the first M questions of each row, filled up with other positions."""
         asked = labels != IGNORED
         at = jnp.argsort(~asked, axis=-1, stable=True)[:, : self.answers]
         hidden = jnp.take_along_axis(projection.hidden, at[..., None], axis=-2)
@@ -81,7 +81,7 @@ class Answering(PredictsTokens):
 
 
 def answered(scores: TokenScores, labels: Int[Array, 'B T']) -> dict[str, Total]:
-    """Return totals: `loss` in nats and `accuracy` over answers, and `solved`, the rows of right answers alone."""
+    """Return totals over answers: `loss` in nats and `accuracy`; and `solved`, the fraction of fully correct rows."""
     asked, right = labels != IGNORED, scores.best == labels
     rows = asked.any(axis=-1).astype(jnp.float32)
     solved = Total(((~asked | right).all(axis=-1) * rows).sum(), rows.sum())
@@ -92,7 +92,7 @@ def chance(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, 
     """Return metrics of who reads nothing, and says the most frequent answer of training each time.
 
     Args:
-        train, validation: splits; of each its first 1,000 rows are read.
+        train, validation: splits; only the first 1,000 rows of each are read.
     """
     known, asked = (_answers(split) for split in (train, validation))
     right = asked == np.bincount(known).argmax()

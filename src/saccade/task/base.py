@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the tasks: the forward pass, which collects what parts report; bases of tasks of tokens and of an encoder.
+"""Base of the tasks: a forward pass that collects the reports of parts; bases of token tasks and of encoder tasks.
 
     total loss = loss of the task + sum of all losses that parts report
 
-Parts report a `types.Total` by Linen's `sow`, in collections: 'losses' are added in training (the balance of a mixture
-of experts, summed over the layers as in Fedus et al. 2021, "Switch Transformers", section 2.2,
-https://arxiv.org/abs/2101.03961; the moves of running statistics, `ops.statistic`), 'metrics' are logged as means over
-the layers. Each keeps its own weight, so that microbatches and devices give the numbers of the whole batch.
+Parts report a `types.Total` by Linen's `sow`. The collection 'losses' is added to the loss in training: the load
+balance of a mixture of experts, summed over the layers as in Fedus et al. 2021, "Switch Transformers", section 2.2,
+https://arxiv.org/abs/2101.03961, and updates of running statistics (`ops.statistic`). The collection 'metrics' is
+logged, as means over the layers. Each total has its own weight, so microbatches and devices give the same numbers as
+the whole batch.
 """
 
 import functools
@@ -42,21 +43,21 @@ from saccade.types import (
     fraction,
 )
 
-# What `scored` and `over_targets` return; and the same where a row is compared with the others of its batch.
+# Metrics of `scored` and `over_targets`; IN_BATCH: the same where a row is compared with the others of its batch.
 LOSS, ACCURACY = SCORED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')
 IN_BATCH = tuple(replace(metric, among='batch') for metric in SCORED)
 
-LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
+LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of training only, and of every forward pass
 
 
 @dataclass(frozen=True)
 class Forward:
-    """The forward pass of a task: it applies the task's models, and collects what their parts report.
+    """Forward pass of a task: applies the task's models, and collects the reports of their parts.
 
     Attributes:
-        train: whether parts drop units, and report what is learned from.
-        further: collections that are asked for too, such as the attention weights in 'weights'.
-        reports: by the model's name, '' where a task has one alone; then by collection. It is filled by each call.
+        train: enable dropout, and collect the reports that contribute to the loss.
+        further: additional collections, such as the attention weights in 'weights'.
+        reports: reports by model name ('' for a single model), then by collection. Each call adds to it.
     """
 
     train: bool
@@ -69,9 +70,9 @@ class Forward:
         """Return the model's output.
 
         Args:
-            key: for dropout.
-            name: of the model, where the task has several.
-            method: of the model, in place of `__call__`.
+            key: dropout key.
+            name: name of the model, in a task with several.
+            method: method of the model to apply instead of `__call__`.
         """
         collections = [*(LEARNED if self.train else ()), *LOGGED, *self.further]
         given, drawn = {'params': params}, {'dropout': key}
@@ -80,14 +81,14 @@ class Forward:
         return output
 
     def reported(self, collection: str) -> list[PyTree]:
-        """What all models reported in one collection."""
+        """Return the reports of all models in one collection."""
         return [reports[collection] for reports in self.reports.values() if collection in reports]
 
     def totals(self, collection: str) -> dict[str, list[Total]]:
-        """Return the totals that all models reported in one collection, by the last name on their path.
+        """Return the totals that all models reported in one collection, by the last name of their path.
 
         Raises:
-            UserError: a part reported something else.
+            UserError: a part reported a value other than a Total.
         """
         named: dict[str, list[Total]] = {}
         reports = self.reported(collection)
@@ -95,20 +96,20 @@ class Forward:
             names = [entry.key for entry in path if isinstance(entry, jax.tree_util.DictKey)]
             if not isinstance(leaf, Total):
                 raise UserError(
-                    f"{'/'.join(names)}: a part reports an array in '{collection}'; report a types.Total, of a sum and "
-                    'the weight that it is divided by'
+                    f"{'/'.join(names)}: a part reports an array in '{collection}'; report a types.Total (the sum, and "
+                    'the weight to divide it by)'
                 )
             named.setdefault(names[-1], []).append(leaf)
         return named
 
 
 class TaskBase:
-    """Base of a task, which gives its own totals; what parts report is added here, so that no task can forget it.
+    """Base of a task, which returns its own totals; reports of parts are added here for all tasks.
 
     Attributes:
-        bare: the name of the task's own loss where parts add losses to it.
-        trains, heads, reads: what it needs of the model and of the data; see `types.Task`.
-        reports, evaluates, best_by: declarations of its metrics, and which of them ranks; see `types.Task`.
+        bare: name of the task's own loss, used where parts add losses.
+        trains, heads, reads: requirements on the model and on the data; see `types.Task`.
+        reports, evaluates, best_by: declared metrics, and the metric that ranks checkpoints; see `types.Task`.
     """
 
     bare: ClassVar[str] = 'cross_entropy'
@@ -124,24 +125,24 @@ class TaskBase:
         return model.init(key, *self.inputs(model, key, batch))['params']
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """Return the arguments of the model's `init`, after the key. To be overridden."""
+        """Return the arguments of the model's `init`, after the key. Subclasses override it."""
         raise NotImplementedError
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
-        """Return totals by name, `loss` among them, of a model applied by `forward`. To be overridden."""
+        """Return totals by name, including `loss`, of a model applied by `forward`. Subclasses override it."""
         raise NotImplementedError
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return the task's totals with what the model's parts report: metrics, and in training their losses."""
+        """Return the task's totals with the reports of the model's parts: metrics, and in training their losses."""
         return self.with_reports(Forward(train), model, params, batch, key)
 
     def with_reports(
         self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return what `loss` does, by a forward pass that then holds the reports.
+        """Return the result of `loss`, with a given forward pass, which then holds the reports.
 
         Raises:
-            UserError: `totals` returns something else than totals.
+            UserError: `totals` returns a value other than a dict of Total that includes `loss`.
         """
         totals = self.totals(forward, model, params, batch, key)
         if not isinstance(totals, Mapping) or not isinstance(totals.get('loss'), Total):
@@ -149,7 +150,7 @@ class TaskBase:
                 f"{Part(type(self)).name}.totals must return a dict of Total by name with 'loss' among them"
             )
         if wrong := [name for name, total in totals.items() if not isinstance(total, Total)]:
-            raise UserError(f"{Part(type(self)).name}.totals: '{wrong[0]}' must be Total(sum, weight), and is none")
+            raise UserError(f"{Part(type(self)).name}.totals: '{wrong[0]}' must be a Total(sum, weight)")
         metrics = {name: of_layers[0].plus(*of_layers[1:]) for name, of_layers in forward.totals('metrics').items()}
         totals = {name: total.times(1 / total.weight.size) for name, total in metrics.items()} | totals
         losses = [*itertools.chain.from_iterable(forward.totals('losses').values())]
@@ -159,12 +160,12 @@ class TaskBase:
 
 
 class TokenScores(NamedTuple):
-    """Scores of the logits of each target.
+    """Scores of the logits at each target.
 
     Attributes:
-        losses: in nats.
-        hits: whether no token has a higher logit than the target.
-        best: the token of the highest logit, the first of several.
+        losses: cross-entropy, in nats.
+        hits: True where no token has a higher logit than the target.
+        best: token with the highest logit, the first of equals.
     """
 
     losses: Float[Array, 'B T']
@@ -174,13 +175,13 @@ class TokenScores(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictsTokens(TaskBase):
-    """Base of a task whose targets are tokens of the vocabulary.
+    """Base of tasks whose targets are tokens of the vocabulary.
 
     Attributes:
-        label_smoothing: share of the target distribution that is uniform, in training.
+        label_smoothing: weight of the uniform distribution in the target distribution, in training.
         z_loss: weight of log^2 of the softmax's denominator, in training (PaLM's is 1e-4).
-        vocabulary_chunk: places of each row whose logits are in memory at once, and made again in the backward pass;
-            None for all places (`ops.vocabulary`).
+        vocabulary_chunk: positions per row whose logits are in memory at once, and recomputed in the backward pass;
+            None for all positions (`ops.vocabulary`).
     """
 
     label_smoothing: Scales[Share] = 0.0
@@ -188,10 +189,10 @@ class PredictsTokens(TaskBase):
     vocabulary_chunk: Count | None = None
 
     def project(self, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any) -> Any:
-        """Return the model's output; with a chunk, projections to the vocabulary stand in place of logits.
+        """Return the model's output; with `vocabulary_chunk`, unevaluated output projections in place of logits.
 
         Raises:
-            UserError: there is a chunk, and the model makes whole logits alone.
+            UserError: `vocabulary_chunk` is set, and the model does not support chunked logits.
         """
         if self.vocabulary_chunk is None:
             return forward(model, params, *inputs, **names)
@@ -200,41 +201,41 @@ class PredictsTokens(TaskBase):
     def unprojected(
         self, field: str, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any
     ) -> OutputProjection | Any:
-        """Return projections to the vocabulary in place of logits, as a field of the task asks.
+        """Return unevaluated output projections in place of logits, as required by a field of the task.
 
         Raises:
-            UserError: the model makes whole logits alone.
+            UserError: the model does not support chunked logits.
         """
         if not hasattr(model, 'output_projection'):
             raise UserError(
-                f'task.{field}: {Part(type(model)).name} makes whole logits alone, as it has no '
+                f'task.{field}: {Part(type(model)).name} does not support chunked logits, as it has no '
                 f'output_projection; set it to None'
             )
         return forward(model, params, *inputs, **names, method='output_projection')
 
     def each_target(self, output: Logits | OutputProjection, targets: Int[Array, 'B T'], train: bool) -> TokenScores:
-        """Return losses and hits of each target."""
+        """Return the scores of each target."""
         (losses,), (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
         return TokenScores(losses, hits, best)
 
     def by_chunks(self, score: Score, outputs: tuple[Logits | OutputProjection, ...], given: tuple[Array, ...]) -> Any:
-        """Return the score of outputs of `project`: at once, or by chunks; see `ops.vocabulary:score_in_chunks`.
+        """Return the scores of outputs of `project`, computed whole or in chunks; see `ops.vocabulary:score_in_chunks`.
 
         Raises:
-            UserError: there is a chunk, and a head gave logits.
+            UserError: `vocabulary_chunk` is set, and a head returned logits.
         """
         if self.vocabulary_chunk is None:
             return score(*outputs, *given)
         if not all(isinstance(output, OutputProjection) for output in outputs):
             raise UserError(
-                "task.vocabulary_chunk: the head 'masked' of config.model makes whole logits alone; set it to None, or "
-                'take head.masked:Masked'
+                "task.vocabulary_chunk: the head 'masked' of config.model does not support chunked logits; set it to "
+                'None, or use head.masked:Masked'
             )
         return score_in_chunks(score, outputs, given, min(self.vocabulary_chunk, given[0].shape[1]))
 
     def _scores(self, train: bool, logits: Logits, targets: Int[Array, 'B T']) -> tuple[tuple[Array], Any]:
         smoothing, z_loss = (self.label_smoothing, self.z_loss) if train else (0.0, 0.0)
-        # A maximum, which the loss takes too, in place of an argmax; a tie counts as a hit.
+        # The loss needs the maximum anyway, an argmax costs more; a tie counts as a hit.
         hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
         return (cross_entropy(logits, targets, smoothing, z_loss),), (hits, jnp.argmax(logits, axis=-1))
 
@@ -249,10 +250,10 @@ class ReadsHead(TaskBase):
         return inputs_of(batch, model.reads), context_of(batch), False
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        """Return what the head makes of a batch.
+        """Return the output of the head for a batch.
 
         Raises:
-            UserError: the model has no such head.
+            UserError: the model does not have the head.
         """
         (head,) = self.heads['']
         inputs = inputs_of(batch, model.reads)
@@ -264,22 +265,22 @@ class ReadsHead(TaskBase):
 
 
 def inputs_of(batch: Batch, reads: str | tuple[str, ...]) -> Inputs:
-    """What an encoder embeds of a batch: the array of that name, or a tuple of those of several names."""
+    """Return an encoder's inputs from a batch: the array of that name, or a tuple of the arrays of several names."""
     return batch[reads] if isinstance(reads, str) else tuple(batch[name] for name in reads)
 
 
 def context_of(batch: Batch) -> LayerContext:
-    """What an encoder's layers know of the inputs of a batch."""
+    """Return the context of an encoder's layers for a batch."""
     return LayerContext(batch['positions'], batch['segments'], types=batch.get('types'))
 
 
 def scored(logits: Array, targets: Array, counts: Array, smoothing: Scales[float] = 0.0) -> dict[str, Total]:
-    """Return totals of loss, in nats, and accuracy over the targets that count."""
+    """Return totals of the loss, in nats, and the accuracy; `counts` is 1 for targets and 0 elsewhere."""
     return over_targets(cross_entropy(logits, targets, smoothing), jnp.argmax(logits, axis=-1) == targets, counts)
 
 
 def over_targets(losses: Array, hits: Array, counts: Array) -> dict[str, Total]:
-    """Return totals of loss and accuracy over the targets that count."""
+    """Return totals of losses and hits; `counts` is 1 for targets and 0 elsewhere."""
     weight = counts.sum()
     return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total((hits * counts).sum(), weight)}
 
@@ -287,7 +288,7 @@ def over_targets(losses: Array, hits: Array, counts: Array) -> dict[str, Total]:
 def by_example(
     predictions: Mapping[str, np.ndarray],
 ) -> tuple[Float[np.ndarray, 'examples C'], Int[np.ndarray, 'examples']]:
-    """Return the mean logits of the rows of each example, and the first of these rows; padding is of none."""
+    """Return the mean logits over the rows of each example, and the index of its first row; padding is skipped."""
     rows = np.flatnonzero(predictions['example'] >= 0)
     _, first, which, counts = np.unique(
         predictions['example'][rows], return_index=True, return_inverse=True, return_counts=True
@@ -298,6 +299,6 @@ def by_example(
 
 
 def surprise(train: Int[np.ndarray, '_'], labels: Int[np.ndarray, '_'], classes: int) -> float:
-    """Return the mean nats of labels for who knows how frequent each class is in training, and no more."""
-    counts = np.bincount(train, minlength=classes) + 1  # so that none is impossible
+    """Return the mean cross-entropy of labels, in nats, under the class frequencies of training (add-one smoothed)."""
+    counts = np.bincount(train, minlength=classes) + 1  # no class has probability 0
     return float(np.log(counts.sum()) - np.log(counts[labels]).mean())

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Causal language modelling: predict each token from those before it.
+"""Causal language modelling: predict each token from the tokens before it.
 
     loss = - sum over t of log p(token_{t+1} | token_{<= t}) / number of targets
 
-Targets never cross from one packed document into the next, and padding is no target.
+Targets do not cross the boundaries of packed documents, and padding is not a target.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ __all__ = ['CausalLM']
 
 @dataclass(frozen=True)
 class CausalLM(PredictsTokens):
-    """Causal language modelling. Attributes: those of every task of tokens (`task.base`)."""
+    """Causal language modelling. Attributes: as in `task.base:PredictsTokens`."""
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions')
@@ -48,7 +48,7 @@ def totals_of(scores: TokenScores, batch: Batch, choices: Sequence[Choices] = ()
     """Return totals of the scores of each next token.
 
     Args:
-        choices: drawn by parts; the loss is then that of REINFORCE, and the bare one `cross_entropy`.
+        choices: sampled by parts; the loss then has REINFORCE's surrogate, and `cross_entropy` is the bare loss.
     """
     weights = is_target(batch).astype(jnp.float32)
     totals = over_targets(scores.losses, scores.hits, weights)
@@ -60,11 +60,11 @@ def totals_of(scores: TokenScores, batch: Batch, choices: Sequence[Choices] = ()
 
 
 def is_target(batch: Batch) -> Bool[Array, 'B T']:
-    """Where the next token belongs to the same document."""
+    """Return True where the next token belongs to the same document."""
     segments = batch['segments']
     return (segments[:, 1:] == segments[:, :-1]) & (segments[:, 1:] != 0)
 
 
 def context_of(batch: Batch) -> LayerContext:
-    """What the layers may know of the tokens that each have a next one."""
+    """Return the context of the input tokens: all but the last of each row."""
     return LayerContext(batch['positions'][:, :-1], batch['segments'][:, :-1])

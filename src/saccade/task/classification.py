@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classification: predict the class of a text, of a pair of texts, of an image or of another sequence.
+"""Classification: predict the class of a text, a pair of texts, an image or another sequence.
 
     loss = mean over rows of -log p(label | row)
 
-Devlin et al. 2019, "BERT", section 4.1, https://arxiv.org/abs/1810.04805. A text that is too long for a row is several
-rows; it is of the class that the mean of their logits says.
+Devlin et al. 2019, "BERT", section 4.1, https://arxiv.org/abs/1810.04805. A text that is too long for one row is split
+into several, and classified by the mean of their logits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,22 +42,22 @@ __all__ = ['Classification', 'majority']
 
 @dataclass(frozen=True)
 class PredictedClass:
-    """Predicted class. Attributes: the probability of each class, by its name."""
+    """Predicted class. Attributes: probabilities, of each class by name."""
 
     probabilities: dict[str, float]
 
     @property
     def label(self) -> str:
-        """The most probable class; of equal ones, the one that comes first."""
+        """The most probable class, the first of equals."""
         return max(self.probabilities, key=self.probabilities.__getitem__)
 
     def record(self) -> dict[str, Any]:
-        """The class, its probability, and those of all."""
+        """Return the class, its probability, and the probabilities of all classes."""
         probability = self.probabilities[self.label]
         return {'label': self.label, 'probability': probability, 'probabilities': self.probabilities}
 
     def lines(self, inputs: Mapping[str, Any]) -> list[str]:
-        """The class and its probability before the text, or before both."""
+        """Return one line: the class, its probability and the text or texts."""
         return [f'{self.label}  {self.probabilities[self.label]:.3f}  {"  |  ".join(map(str, inputs.values()))}']
 
 
@@ -66,8 +66,8 @@ class Classification(ReadsHead):
     """Classification of the rows of a batch.
 
     Attributes:
-        label_smoothing: share of the target distribution that is uniform, in training.
-        augment: random changes of the examples, in training, one after another.
+        label_smoothing: weight of the uniform distribution in the target distribution, in training.
+        augment: random augmentations of the examples, in training, applied in order.
     """
 
     label_smoothing: Scales[Share] = 0.0
@@ -103,18 +103,18 @@ class Classification(ReadsHead):
         return batch
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the logits of each row, its example and its label."""
+        """Return the logits, the example and the label of each row."""
         logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'logits': logits, 'example': batch['example'], 'label': batch['label']}
 
     def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedClass]:
-        """Yield what is predicted of each example; the split has the names of the classes."""
+        """Yield the prediction for each example; the split has the names of the classes."""
         logits, _ = by_example(predictions)
         shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
         return (PredictedClass(dict(zip(split.names, each, strict=True))) for each in shares.tolist())
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return what is measured of whole examples; the split has the names of the classes."""
+        """Return metrics over whole examples; the split has the names of the classes."""
         logits, first = by_example(predictions)
         return classified(predictions['label'][first], logits.argmax(axis=-1), split.names)
 

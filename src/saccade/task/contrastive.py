@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contrastive task (CLIP): an image finds its caption among those of the batch, and a caption its image.
+"""Contrastive task (CLIP): match each image with its caption among the captions of the batch, and the reverse.
 
     loss = 1/2 mean over i of -log exp(l_ii) / sum_j exp(l_ij)  +  1/2 mean over i of -log exp(l_ii) / sum_j exp(l_ji)
 
 Radford et al. 2021, "Learning Transferable Visual Models From Natural Language Supervision", figure 3,
-https://arxiv.org/abs/2103.00020; the temperature is learned, in the logits l of `model.dual_encoder`. It is InfoNCE
-(van den Oord et al. 2018, https://arxiv.org/abs/1807.03748) in both directions, over the whole batch, on whichever
-devices its rows are. Cost: 2 B^2 D. With `config.accumulate` the others are those of a microbatch. Two rows of a batch
-with the same caption count as wrong for each other.
+https://arxiv.org/abs/2103.00020; the logits l have a learned temperature (`model.dual_encoder`). It is InfoNCE (van den
+Oord et al. 2018, https://arxiv.org/abs/1807.03748) in both directions, over the whole batch across all devices. Cost:
+2 B^2 D. With `config.accumulate` the negatives come from the same microbatch. Two rows of a batch with the same caption
+count as negatives of each other.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.image_text_base import ImageText
-from saccade.task.siamese_base import there
+from saccade.task.siamese_base import has_example
 from saccade.types import Batch, ImageTextModel, Metric, Params, PRNGKey, Total
 
 __all__ = ['Contrastive']
@@ -32,8 +32,8 @@ class Contrastive(ImageText):
     """Contrastive task.
 
     Attributes:
-        axis: name of the axis of devices that the rows of a batch are spread over, which the backend `pmap` gives;
-            None where each step sees the whole batch.
+        axis: name of the device axis that the rows of a batch are sharded over, set by the backend `pmap`; None if each
+            step sees the whole batch.
     """
 
     axis: str | None = None
@@ -42,14 +42,14 @@ class Contrastive(ImageText):
     reports: ClassVar[tuple[Metric, ...]] = IN_BATCH
 
     def across(self, axis: str) -> 'Contrastive':
-        """The same task where the rows of a batch are spread over the devices of an axis."""
+        """Return the task for a batch whose rows are sharded over a device axis."""
         return replace(self, axis=axis)
 
     def totals(
         self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals over rows: `loss` in nats and `accuracy`, means of both directions."""
-        found, counts = self.compared(forward, model, params, batch, key), there(batch)
+        """Return totals over rows: `loss` in nats and `accuracy`, means over both directions."""
+        found, counts = self.compared(forward, model, params, batch, key), has_example(batch)
         is_there, own = gathered(counts, self.axis) > 0, numbers(len(counts), self.axis)
         ways = []
         for queries, others in ((found.image, found.text), (found.text, found.image)):

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Denoising: predict the parts of a row that were left out, given the rest as the source.
+"""Denoising: predict the removed parts of a row, with the rest as the source.
 
     loss = - sum over t of log p(target_{t+1} | target_{<= t}, source) / number of targets
 
 One denoiser is the span corruption of Raffel et al. 2020, "T5", section 3.1.4, https://arxiv.org/abs/1910.10683, or a
-prefix LM, section 3.2.3; a mixture of several, each with a token of its own before its sources, is Tay et al. 2022,
-"UL2", section 3.1, https://arxiv.org/abs/2205.05131. Rows are corrupted anew at each step. A row is one text, whatever
-documents stand in it, and the model is any sequence-to-sequence model: an encoder-decoder, or one decoder.
+prefix LM, section 3.2.3; a mixture of several, each with its own token before the source, is Tay et al. 2022, "UL2",
+section 3.1, https://arxiv.org/abs/2205.05131. Each step draws new corruptions. A row is one text, regardless of
+document boundaries, and the model is any sequence-to-sequence model: an encoder-decoder, or one decoder.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ __all__ = ['Denoising']
 class Denoising(PredictsTokens):
     """Denoising: span corruption, prefix LM, or a mixture of denoisers (UL2).
 
-    Attributes: those of every task of tokens (`task.base`), and denoisers, as `ops.denoising:Spans`; each row gets one.
+    Attributes: as in `task.base:PredictsTokens`, and denoisers, as `ops.denoising:Spans`, one drawn per row.
     """
 
     denoisers: tuple[Part[Denoiser], ...]
@@ -43,12 +43,12 @@ class Denoising(PredictsTokens):
 
     @property
     def evaluates(self) -> tuple[Metric, ...]:
-        """Declarations of the totals of each mode, where there are several."""
+        """Declarations of the metrics per mode, if there are several modes."""
         return tuple(each.suffixed(_bare(mode)) for mode in self._by_mode() for each in SCORED)
 
     @property
     def then(self) -> dict[str, str]:
-        """What a run is good for: gaps are filled where sentinels stand for what was dropped."""
+        """Uses of a trained run: gap filling if the sources mark gaps by sentinels, and continuation of a text."""
         filling = {'fill gaps in': 'launch/fill_mask.py --text="The [MASK] argument must be [MASK]."'}
         marked = any(denoiser.target.marked for denoiser in self.denoisers)
         return {**(filling if marked else {}), 'continue a text': 'launch/translate.py --text="Return the number of"'}
@@ -60,8 +60,8 @@ class Denoising(PredictsTokens):
     def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`.
 
-        Without training, what is left out depends on the row alone, and there are totals of each of several modes: of
-        a whole split, as the rows of one step may lack a mode.
+        In evaluation, the corruption depends only on the row, and each of several modes has its own totals. Evaluate
+        them over a whole split, since the rows of one batch may lack a mode.
         """
         drop, corrupt = jax.random.split(key)
         rows, which = self.corrupted(model, corrupt if forward.train else jax.random.key(0), batch)
@@ -75,12 +75,12 @@ class Denoising(PredictsTokens):
         return totals
 
     def corrupted(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[dict[str, Array], Int[Array, 'B']]:
-        """Return the batch of sources and targets, and which of the denoisers each row got.
+        """Return the batch of sources and targets, and the index of each row's denoiser.
 
         Raises:
-            UserError: the rows, the special tokens or the model do not suffice for a denoiser.
+            UserError: the rows or the model's contexts are too short for a denoiser, or special tokens are missing.
         """
-        # What is one token more than the context is there for models of which every token is a target.
+        # Rows have one token more than the context, for models that shift their targets.
         tokens, there = batch['tokens'][:, :-1], batch['segments'][:, :-1] != 0
         mixture = Mixture(tuple(part() for part in self.denoisers), tokens.shape[1])
         marks = self._marks(mixture, batch)
@@ -97,24 +97,24 @@ class Denoising(PredictsTokens):
         if there < mixture.sentinels:
             raise UserError(
                 f'data.sentinels: {there} are too few: the denoisers of task need {mixture.sentinels} for rows of '
-                f'{mixture.length} tokens, and the tokenizer as many special tokens <extra_id_0>, <extra_id_1> ...'
+                f'{mixture.length} tokens, and as many special tokens <extra_id_0>, <extra_id_1> ... of the tokenizer'
             )
         for mode in modes:
             if mode is not None and mode not in batch:
-                raise UserError(f"task.denoisers: there is no mode '{mode}' in data.modes; name it there")
+                raise UserError(f"task.denoisers: there is no mode '{mode}' in data.modes; add it there")
         none = jnp.zeros_like(batch['start'])
         ids = jnp.stack([none if mode is None else batch[mode] for mode in modes], axis=-1)
         return Marks(batch['sentinels'], ids, batch['start'], batch['end'])
 
     def _by_mode(self) -> dict[str, list[int]]:
-        """The numbers of the denoisers of each mode, where there are several."""
+        """Return the indices of the denoisers of each mode, if there are several modes."""
         modes = [part().mode for part in self.denoisers]
         numbers = {mode: [at for at, other in enumerate(modes) if other == mode] for mode in modes if mode is not None}
         return numbers if len(numbers) > 1 else {}
 
 
 def _bare(mode: str) -> str:
-    """The special token of a mode without its brackets."""
+    """Return the special token of a mode without its brackets."""
     return mode.strip('[]<>')
 
 
@@ -122,12 +122,13 @@ def _require_room(model: Seq2Seq, mixture: Mixture) -> None:
     (read, written), room = mixture.sizes, (model.source_context_length, model.context_length)
     if read > room[0] or written > room[1]:
         raise UserError(
-            f'task.denoisers: of rows of {mixture.length} tokens {read} are read and {written} written at most, and '
-            f'the model reads {room[0]} and writes {room[1]}; make its contexts longer, or data.context_length shorter'
+            f'task.denoisers: rows of {mixture.length} tokens need a source of up to {read} tokens and a target of '
+            f"up to {written}, but the model's contexts are {room[0]} and {room[1]}; lengthen them, or shorten "
+            f'data.context_length'
         )
 
 
 def _side(tokens: Int[Array, 'B T'], lengths: Int[Array, 'B'], names: tuple[str, str, str]) -> dict[str, Array]:
-    """The tokens, segments and positions of one side, by their names in a batch."""
+    """Return the tokens, segments and positions of the source or the target, by their names in a batch."""
     segments = (jnp.arange(tokens.shape[1]) < lengths[:, None]).astype(jnp.int32)
     return dict(zip(names, (tokens, segments, jnp.arange(tokens.shape[1]) * segments), strict=True))

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Knowledge distillation: a student encoder learns masked tokens from the text, and from a trained teacher.
+"""Knowledge distillation: a student encoder learns masked tokens from the text and from a trained teacher.
 
     loss = a t^2 KL(teacher's p_t || student's p_t) + b MLM loss + c (1 - cos(student's h, teacher's h))
 
-p_t is softmax(logits / t) at the hidden tokens; h are the last layers' states, of all tokens. Sanh et al. 2019,
+p_t is softmax(logits / t) at the hidden tokens; h are the last layer's states of all tokens. Sanh et al. 2019,
 "DistilBERT", section 2, https://arxiv.org/abs/1910.01108, with its published training's t = 2, a = 5, b = 2, c = 1
 (https://github.com/huggingface/transformers-research-projects, distillation). The temperature: Hinton et al. 2015,
 https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, `train.rates:Frozen`, match '^teacher/'.
@@ -47,7 +47,7 @@ class StudentAndTeacher(Model, Protocol):
     teacher: Part[EncoderModel]
 
     def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
-        """Return the encoder of this name, 'student' or 'teacher', and its part of the parameters."""
+        """Return the encoder of this name, 'student' or 'teacher', and its parameters."""
         ...
 
 
@@ -55,8 +55,8 @@ class StudentAndTeacher(Model, Protocol):
 class Distillation(MaskedLM):
     """Knowledge distillation of a masked language model.
 
-    Attributes: temperature, t; soft, weight a of the teacher's distributions; hard, weight b of the text; cosine,
-    weight c of the states.
+    Attributes: temperature, t; soft, weight a of the teacher's distributions; hard, weight b of the masked tokens;
+    cosine, weight c of the states.
     """
 
     temperature: Scales[Positive] = 2.0
@@ -76,12 +76,12 @@ class Distillation(MaskedLM):
     then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
-        """Return totals: `soft_loss`, `masked_loss`, `masked_accuracy` and `cosine_loss`; `loss` is of all."""
+        """Return totals `soft_loss`, `masked_loss`, `masked_accuracy`, `cosine_loss`, and `loss`, a weighted sum."""
         drop, hide = jax.random.split(key)
         at_random = forward.train and not self.static
         tokens, chosen = self.hide(hide if at_random else jax.random.key(0), batch, model.vocabulary)
         given = (tokens, context_of(batch))
-        # What the teacher reports is neither learned from nor logged.
+        # The teacher's reports are neither added to the loss nor logged.
         teacher, student = Forward(train=False, further=(HIDDEN,)), replace(forward, further=(*forward.further, HIDDEN))
         of_teacher = model.member('teacher', jax.lax.stop_gradient(params))
         taught = self.project(teacher, *of_teacher, *given, False, chosen.at, key=drop, name='teacher')['masked']
@@ -108,13 +108,13 @@ class Distillation(MaskedLM):
         return (losses, self._divergence(teacher, student)), facts
 
     def _divergence(self, teacher: Array, student: Array) -> Array:
-        """t^2 KL of each hidden token, in nats."""
+        """Return t^2 KL of each hidden token, in nats."""
         p, q = (jax.nn.log_softmax(logits.astype(jnp.float32) / self.temperature) for logits in (teacher, student))
         return self.temperature**2 * (jnp.exp(p) * (p - q)).sum(axis=-1)
 
 
 def _angle(a: Array, b: Array) -> Array:
-    """1 - cos of each token."""
+    """Return 1 - cos of each token."""
     a, b = (x.astype(jnp.float32) for x in (a, b))
     norms = jnp.linalg.norm(a, axis=-1) * jnp.linalg.norm(b, axis=-1)
     return 1.0 - (a * b).sum(axis=-1) / jnp.maximum(norms, 1e-8)

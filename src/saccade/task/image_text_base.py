@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the tasks of images and their captions: each is read alone, and their vectors are compared."""
+"""Base of the tasks of images and captions: each is encoded separately, and their vectors are compared."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -17,9 +17,9 @@ WAYS = ('image_to_text', 'text_to_image')
 
 
 class ImageText(TaskBase):
-    """Base of the tasks of images and their captions.
+    """Base of the tasks of images and captions.
 
-    Runs and checkpoints are ranked by retrieval over the whole split, since the loss depends on the size of a batch.
+    Runs and checkpoints are ranked by retrieval over the whole split, since the loss depends on the batch size.
     """
 
     trains: ClassVar[tuple[type, str]] = (ImageTextModel, 'a dual encoder of images and texts')
@@ -37,12 +37,12 @@ class ImageText(TaskBase):
         return forward(model, params, batch['images'], batch['tokens'], context_of(batch), forward.train, key=key)
 
     def predict(self, model: ImageTextModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the vectors of the image and of the caption of each row, of norm 1, and its example."""
+        """Return the unit vectors of the image and the caption of each row, and its example."""
         found = self.compared(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'image': found.image, 'text': found.text, 'example': batch['example']}
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return how well an image finds its caption among those of the whole split, and the reverse."""
+        """Return retrieval metrics over the whole split, from images to captions and the reverse."""
         there = predictions['example'] >= 0
         image, text = predictions['image'][there], predictions['text'][there]
         return {

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masked language modelling: predict masked tokens from all the others; on demand, classify the pair of texts too.
+"""Masked language modelling: predict masked tokens from all others; optionally also classify pairs of texts.
 
     loss = mean over the hidden tokens of -log p(token | the row with them hidden)
            + mean over the rows of -log p(label | the row)        where the encoder has a head 'pooled'
 
-Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805. The label says whether the second text
-follows the first (BERT), or whether the two are in order (Lan et al. 2020, "ALBERT", section 3.1,
-https://arxiv.org/abs/1909.11942): the data makes the pairs. Tokens are hidden anew at each step (Liu et al. 2019,
-"RoBERTa", section 4.1, https://arxiv.org/abs/1907.11692), or always the same ones of a row.
+Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805. The label says if the second text follows the
+first (BERT), or if the two are in order (Lan et al. 2020, "ALBERT", section 3.1, https://arxiv.org/abs/1909.11942); the
+dataset makes the pairs. Masks are drawn anew at each step (Liu et al. 2019, "RoBERTa", section 4.1,
+https://arxiv.org/abs/1907.11692), or once per row (`static`).
 """
 
 from collections.abc import Mapping
@@ -40,14 +40,14 @@ __all__ = ['MaskedLM']
 
 @dataclass(frozen=True)
 class MaskedLM(PredictsTokens):
-    """Masked language modelling by the head 'masked', and pair classification by 'pooled' where the encoder has one.
+    """Masked language modelling with the head 'masked', and pair classification with 'pooled' if the encoder has it.
 
-    Attributes: those of every task of tokens (`task.base`), which are of the head 'masked', and
-        share: of the tokens of words that are predicted.
-        choose: which these are: `ops.masking:choose_tokens` or, of whole words, `ops.masking:choose_words`.
-        hidden: the share of these that become [MASK].
-        noise: the share of these that become any token. The rest stay as they are.
-        static: whether a row has the same tokens hidden whenever it comes.
+    Attributes: as in `task.base:PredictsTokens`, for the head 'masked', and
+        share: fraction of word tokens to predict.
+        choose: selection of these tokens: `ops.masking:choose_tokens` or, for whole words, `ops.masking:choose_words`.
+        hidden: fraction of the selected tokens that become [MASK].
+        noise: fraction of the selected tokens that become a random token. The rest are unchanged.
+        static: select the same tokens of a row in every epoch.
     """
 
     share: Annotated[float, Range(above=0, below=1)] = 0.15
@@ -78,16 +78,16 @@ class MaskedLM(PredictsTokens):
         return batch['tokens'], context_of(batch), False, self.places(batch)
 
     def places(self, batch: Batch) -> Array:
-        """As many places of each row as are predicted."""
+        """Return zeros of the shape of the predicted positions, [rows, positions]."""
         rows, length = batch['tokens'].shape
         return jnp.zeros((rows, budget(self.share, length)), jnp.int32)
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals over the hidden tokens, `masked_loss` and `masked_accuracy`, and over rows; `loss` is of both.
+        """Return totals over hidden tokens, `masked_loss` and `masked_accuracy`, and over pairs; `loss` is their sum.
 
-        Without training, and where it is static, what is hidden depends on the row alone.
+        In evaluation, and if static, the selection depends only on the row.
         """
         drop, hide = jax.random.split(key)
         tokens, chosen = self.hide(
@@ -106,7 +106,7 @@ class MaskedLM(PredictsTokens):
         return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
 
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Array, Chosen]:
-        """Return the rows with tokens hidden, and which these are."""
+        """Return the rows with the selected tokens hidden, and the selection."""
         keys = row_keys(key, batch['row'])
         chosen = self.choose(keys, batch['words'], self.share)
         keys = jax.vmap(jax.random.fold_in, (0, None))(keys, 1)

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multiple-negatives ranking: of all second texts of a batch, find the one that belongs to a first text.
+"""Multiple-negatives ranking: find the second text of each example among all second texts of the batch.
 
     loss = mean over i of -log exp(cos(u_i, v_i) / t) / Σ_j exp(cos(u_i, v_j) / t)
 
 Henderson et al. 2017, "Efficient Natural Language Response Suggestion for Smart Reply", section 4.4,
 https://arxiv.org/abs/1705.00652; with cosines and a temperature t it is InfoNCE (van den Oord et al. 2018,
-https://arxiv.org/abs/1807.03748). j runs over the second texts of the whole batch, on whichever device they are, and
-over the third ones where examples are triplets. Cost: B² D. With `config.accumulate` the negatives are those of a
-microbatch. Two examples of a batch with the same second text count as wrong for each other.
+https://arxiv.org/abs/1807.03748). j runs over the second texts of the whole batch across all devices, and over the
+third texts if examples are triplets. Cost: B² D. With `config.accumulate` the negatives come from the same microbatch.
+Two examples of a batch with the same second text count as negatives of each other.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from saccade.metric.retrieval import ranks, retrieved
 from saccade.ops.similarity import normalised
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
-from saccade.task.siamese_base import SEARCH, Siamese, there
+from saccade.task.siamese_base import SEARCH, Siamese, has_example
 from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Scales, Total
 
 __all__ = ['MultipleNegatives', 'bag_of_words']
@@ -36,14 +36,14 @@ _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row
 
 @dataclass(frozen=True)
 class MultipleNegatives(Siamese):
-    """Multiple-negatives ranking by the head 'pooled', which gives vectors: its `classes` is None.
+    """Multiple-negatives ranking with the head 'pooled', which returns vectors: its `classes` is None.
 
-    Runs and checkpoints are ranked by retrieval over the whole split, since the loss depends on the size of a batch.
+    Runs and checkpoints are ranked by retrieval over the whole split, since the loss depends on the batch size.
 
     Attributes:
         temperature: t.
-        axis: name of the axis of devices that the rows of a batch are spread over, which the backend `pmap` gives;
-            None where each step sees the whole batch.
+        axis: name of the device axis that the rows of a batch are sharded over, set by the backend `pmap`; None if each
+            step sees the whole batch.
     """
 
     temperature: Scales[Positive] = 0.05
@@ -57,26 +57,26 @@ class MultipleNegatives(Siamese):
     then: ClassVar[dict[str, str]] = SEARCH
 
     def across(self, axis: str) -> 'MultipleNegatives':
-        """The same task where the rows of a batch are spread over the devices of an axis."""
+        """Return the task for a batch whose rows are sharded over a device axis."""
         return replace(self, axis=axis)
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals over examples: `loss` in nats, and `accuracy` of the choice among all of the batch."""
-        vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), there(batch)
+        """Return totals over examples: `loss` in nats, and `accuracy` of the choice among all texts of the batch."""
+        vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), has_example(batch)
         others = rearrange(gathered(vectors[:, 1:], self.axis), 'B texts D -> (texts B) D')
         is_there = jnp.tile(gathered(counts, self.axis), vectors.shape[1] - 1) > 0
         logits = jnp.einsum('AD,BD->AB', vectors[:, 0], others) / self.temperature
         return scored(jnp.where(is_there, logits, _NEVER), numbers(len(vectors), self.axis), counts)
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the vectors of the texts of each row, of norm 1, and its example."""
+        """Return the unit vectors of the texts of each row, and its example."""
         vectors = self.vectors(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'vectors': normalised(vectors), 'example': batch['example']}
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return how well the first text of each example finds its second among those of the whole split."""
+        """Return retrieval metrics: the second text of each example among all second texts of the split."""
         vectors = predictions['vectors'][predictions['example'] >= 0]
         return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reconstruction: predict the answer at each place by a head that sees one vector of the row.
+"""Reconstruction: predict the label at each position from one vector per row.
 
-    loss = mean over the places that have a label of -log p(label | the row's vector, the place)
+    loss = mean over the positions that have a label of -log p(label | the row's vector, the position)
 
-Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844:
-MAD's compression. The mixers are whatever the encoder has, causal ones too.
+Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1,
+https://arxiv.org/abs/2403.17844: MAD's compression task. The encoder may have any mixers, including causal ones.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = ['Reconstruction']
 
 @dataclass(frozen=True)
 class Reconstruction(ReadsHead):
-    """Reconstruction by the head 'reconstructed'."""
+    """Reconstruction with the head 'reconstructed'."""
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('reconstructed',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
@@ -33,7 +33,7 @@ class Reconstruction(ReadsHead):
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals: `loss` in nats and `accuracy` over places, and `solved`, the rows of right answers alone."""
+        """Return totals over positions, `loss` in nats and `accuracy`, and `solved`, the share of correct rows."""
         logits, labels = self.read(forward, model, params, batch, key), batch['labels']
         best, known = jnp.argmax(logits, axis=-1), jnp.maximum(labels, 0)
         return answered(TokenScores(cross_entropy(logits, known), best == known, best), labels)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text regression: predict a number for a text, or for a pair of texts.
+"""Text regression: predict a number for a text or a pair of texts.
 
     loss = mean over rows of (prediction - value)²
 
-As BERT says of two sentences how alike they are: Devlin et al. 2019, section 4.1, https://arxiv.org/abs/1810.04805. Of
-a text that is several rows the prediction is the mean of theirs.
+BERT rates the similarity of two sentences this way: Devlin et al. 2019, section 4.1, https://arxiv.org/abs/1810.04805.
+The prediction for a text of several rows is the mean over its rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,22 +26,22 @@ __all__ = ['Regression', 'mean']
 
 @dataclass(frozen=True)
 class PredictedNumber:
-    """Predicted number. Attributes: value, in the unit of the values of training."""
+    """Predicted number. Attributes: value, in the unit of the training values."""
 
     value: float
 
     def record(self) -> dict[str, Any]:
-        """The number."""
+        """Return the number as a JSON object."""
         return {'value': self.value}
 
     def lines(self, inputs: Mapping[str, Any]) -> list[str]:
-        """The number before the text, or before both."""
+        """Return one line: the number and the text or texts."""
         return [f'{self.value:z.4f}  {"  |  ".join(inputs.values())}']
 
 
 @dataclass(frozen=True)
 class Regression(ReadsHead):
-    """Text regression by the head 'pooled', which has one class."""
+    """Text regression with the head 'pooled', which has one class."""
 
     architecture: ClassVar[str] = 'ForSequenceClassification'
     problem_type: ClassVar[str] = 'regression'
@@ -62,24 +62,24 @@ class Regression(ReadsHead):
         return {'loss': Total((errors**2).sum(), there.sum().astype(jnp.float32))}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the number predicted of each row, as its one logit, its example and its value."""
+        """Return the prediction of each row as its one logit, its example and its value."""
         logits = self._predicted(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'logits': logits, 'example': batch['example'], 'value': batch['value']}
 
     def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedNumber]:
-        """Yield what is predicted of each example."""
+        """Yield the prediction for each example."""
         logits, _ = by_example(predictions)
         return map(PredictedNumber, logits[:, 0].tolist())
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return what is measured of whole examples."""
+        """Return metrics over whole examples."""
         logits, first = by_example(predictions)
         return correlated(predictions['value'][first], logits[:, 0])
 
     def _predicted(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
         logits = self.read(forward, model, params, batch, key)
         if logits.shape[-1] != 1:
-            raise UserError(f'config.model.heads.pooled.classes: a regression has 1, not {logits.shape[-1]}')
+            raise UserError(f'config.model.heads.pooled.classes: a regression needs 1, not {logits.shape[-1]}')
         return logits
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Replaced-token detection: a small generator fills masks in, and a discriminator classifies which tokens it replaced.
+"""Replaced-token detection: a small generator fills masks, and a discriminator detects the tokens it replaced.
 
     loss = MLM loss of the generator + w * mean over all tokens of -log p(replaced or not | the filled-in row)
 
-A token that the generator gets right counts as original. The generator learns from its own loss alone, for sampling has
-no gradient. Clark et al. 2020, "ELECTRA", section 2, https://arxiv.org/abs/2003.10555, with w = 50.
+A token that the generator predicts correctly counts as original. The generator learns only from its own loss, since
+sampling has no gradient. Clark et al. 2020, "ELECTRA", section 2, https://arxiv.org/abs/2003.10555, with w = 50.
 """
 
 from collections.abc import Mapping
@@ -31,13 +31,13 @@ class GeneratorAndDiscriminator(Model, Protocol):
     discriminator: Part[EncoderModel]
 
     def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
-        """Return the encoder of this name, 'generator' or 'discriminator', and its part of the parameters."""
+        """Return the encoder of this name, 'generator' or 'discriminator', and its parameters."""
         ...
 
 
 @dataclass(frozen=True)
 class ReplacedToken(TaskBase):
-    """Replaced-token detection (ELECTRA). Attributes: share of the tokens of words that are replaced; weight, w."""
+    """Replaced-token detection (ELECTRA). Attributes: share, fraction of word tokens that are masked; weight, w."""
 
     share: Annotated[float, Range(above=0, below=1)] = 0.15
     weight: Scales[NotNegative] = 50.0
@@ -63,8 +63,9 @@ class ReplacedToken(TaskBase):
         return batch['tokens'], context_of(batch), False, at
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
-        """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all, `replaced_loss` and
-        `replaced_accuracy`; `replaced_share` is how many of all were replaced.
+        """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all tokens,
+        `replaced_loss`,
+        `replaced_accuracy` and `replaced_share`, the fraction of all tokens that were replaced.
         """
         hide, sample, first, second = jax.random.split(key if forward.train else jax.random.key(0), 4)
         keys = row_keys(hide, batch['row'])
@@ -78,18 +79,18 @@ class ReplacedToken(TaskBase):
         found = forward(*discriminator, filled, context, forward.train, key=second, name='discriminator')['tokens'][
             ..., 0
         ]
-        told = _told(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
+        told = _detection(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
         loss = generated['loss'].plus(told['loss'].times(self.weight))
         return {'loss': loss, **_named('masked', generated), **_named('replaced', told)}
 
 
 def _sampled(keys: Array, logits: Array) -> Array:
-    """One token of each distribution; no gradient flows through it."""
+    """Sample one token from each distribution; no gradient flows through it."""
     return jax.vmap(jax.random.categorical)(keys, jax.lax.stop_gradient(logits))
 
 
-def _told(scores: Array, replaced: Array, there: Array) -> dict[str, Total]:
-    """Totals of telling replaced tokens from original ones, over the tokens that are there."""
+def _detection(scores: Array, replaced: Array, there: Array) -> dict[str, Total]:
+    """Return totals of the detection of replaced tokens, over tokens other than padding."""
     scores = scores.astype(jnp.float32)
     losses = jax.nn.softplus(jnp.where(replaced, -scores, scores))
     found = {'loss': losses, 'accuracy': (scores > 0) == replaced, 'share': replaced}

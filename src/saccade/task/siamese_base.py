@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the tasks of texts that are compared by their vectors: one tower reads each text alone.
+"""Base of siamese tasks: one encoder embeds each text separately, and the vectors are compared.
 
-    [B texts T] -> [(B texts) T] -> the tower, once -> [(B texts) D] -> [B texts D]
+    [B texts T] -> [(B texts) T] -> one pass of the encoder -> [(B texts) D] -> [B texts D]
 
 Bromley et al. 1993, "Signature Verification using a Siamese Time Delay Neural Network",
-https://papers.nips.cc/paper/1993/hash/288cc0ff022877bd3df94bc9360b9c5d-Abstract.html. Both branches have the
-same leaves of parameters, since one model is applied once.
+https://papers.nips.cc/paper/1993/hash/288cc0ff022877bd3df94bc9360b9c5d-Abstract.html. Both branches share their
+parameters, since one model is applied once.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from jaxtyping import Array, Float
 from saccade.task.base import Forward, ReadsHead
 from saccade.types import Batch, EncoderModel, Params, PRNGKey, UserError
 
-SEARCH = {'search': 'launch/search.py --corpus=README.md --query="how to train a model"'}  # what the vectors are for
+SEARCH = {'search': 'launch/search.py --corpus=README.md --query="how to train a model"'}  # use of the trained vectors
 _OF_TOKENS = ('segments', 'positions', 'types')
 
 
 class Siamese(ReadsHead):
-    """Base of the tasks of texts that are compared by their vectors."""
+    """Base of siamese tasks: texts are compared by their vectors."""
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
 
@@ -33,10 +33,10 @@ class Siamese(ReadsHead):
         return super().inputs(model, key, one_by_one(batch, model.reads))
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        """Return what the head makes of the texts of a batch, those of one example next to each other.
+        """Return the output of the head for the texts of a batch; texts of one example are adjacent.
 
         Raises:
-            UserError: the model has no such head.
+            UserError: the model does not have the head.
         """
         return super().read(forward, model, params, one_by_one(batch, model.reads), key)
 
@@ -49,23 +49,23 @@ class Siamese(ReadsHead):
 
 
 def one_by_one(batch: Batch, reads: str) -> Batch:
-    """Return a batch of texts, one a row, from one of pairs or triplets.
+    """Return a batch with one text per row, from a batch of pairs or triplets.
 
     Args:
-        reads: the name of the inputs.
+        reads: name of the inputs.
 
     Raises:
-        UserError: the batch has one text a row, or two in one row.
+        UserError: the batch has single texts, or pairs joined in one row.
     """
     if batch['segments'].ndim != 3:
         raise UserError(
-            'config.data: texts are compared by their vectors where each stands in a row of its own; take '
+            'config.data: the texts of an example must be in separate rows to be compared by their vectors; use '
             "data.encoder.siamese's SiameseClassified, SiameseValued or Positives"
         )
     stacked = {name: batch[name] for name in (reads, *_OF_TOKENS) if name in batch}
     return {name: rearrange(leaf, 'B texts ... -> (B texts) ...') for name, leaf in stacked.items()}
 
 
-def there(batch: Batch) -> Float[Array, 'B']:
+def has_example(batch: Batch) -> Float[Array, 'B']:
     """Return 1 for each row with an example, 0 for padding."""
     return (batch['example'] >= 0).astype(jnp.float32)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sigmoid contrastive task (SigLIP): of each image and each caption of the batch, tell whether they belong together.
+"""Sigmoid contrastive task (SigLIP): classify each pair of an image and a caption of the batch as matching or not.
 
     loss = mean over i of sum over j of log(1 + exp(-z_ij l_ij)),      z_ij = 1 where i = j, else -1
 
 Zhai et al. 2023, "Sigmoid Loss for Language Image Pre-Training", equation 1, https://arxiv.org/abs/2303.15343; the
-model's logits l need a bias, about -10 at first, as nearly all pairs do not belong. Pairs are compared a chunk at a
-time, and under the backend `pmap` the captions go around the devices: see `ops.sigmoid_pairs`. With `config.accumulate`
-the others are those of a microbatch.
+model's logits l need a bias, initially about -10, since nearly all pairs do not match. Pairs are compared in chunks,
+and under the backend `pmap` the captions are passed around the devices: see `ops.sigmoid_pairs`. With
+`config.accumulate` the negatives come from the same microbatch.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from typing import ClassVar
 from saccade.ops.sigmoid_pairs import sigmoid_pairs
 from saccade.task.base import IN_BATCH, Forward
 from saccade.task.image_text_base import ImageText
-from saccade.task.siamese_base import there
+from saccade.task.siamese_base import has_example
 from saccade.types import Batch, Count, ImageTextModel, Metric, Params, PRNGKey, Total
 
 __all__ = ['SigmoidContrastive']
@@ -27,9 +27,9 @@ class SigmoidContrastive(ImageText):
     """Sigmoid contrastive task.
 
     Attributes:
-        chunk: captions that are compared with all images of a device at once; None: all those of a device.
-        axis: name of the axis of devices that the rows of a batch are spread over, which the backend `pmap` gives;
-            None where each step sees the whole batch.
+        chunk: captions compared at once with all images of a device; None for all captions of a device.
+        axis: name of the device axis that the rows of a batch are sharded over, set by the backend `pmap`; None if each
+            step sees the whole batch.
     """
 
     chunk: Count | None = None
@@ -39,14 +39,14 @@ class SigmoidContrastive(ImageText):
     reports: ClassVar[tuple[Metric, ...]] = IN_BATCH
 
     def across(self, axis: str) -> 'SigmoidContrastive':
-        """The same task where the rows of a batch are spread over the devices of an axis."""
+        """Return the task for a batch whose rows are sharded over a device axis."""
         return replace(self, axis=axis)
 
     def totals(
         self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals over rows: `loss` in nats, and `accuracy` of an image's choice among all captions."""
-        found, counts = self.compared(forward, model, params, batch, key), there(batch)
+        """Return totals over rows: `loss` in nats, and `accuracy` of each image's choice among all captions."""
+        found, counts = self.compared(forward, model, params, batch, key), has_example(batch)
         line = found.scale, found.bias
         losses, others = sigmoid_pairs(found.image, found.text, line, counts, self.axis, self.chunk)
         hits, weight = line[0] * (found.image * found.text).sum(axis=-1) + line[1] > others, counts.sum()

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extractive question answering: predict where in its context the answer to a question starts, and where it stops.
+"""Extractive question answering: predict the start and the stop of the answer to a question within its context.
 
     loss = - mean over the rows of (log p(first token | row) + log p(last token | row)) / 2
     answer = the span i..j of the highest  log p(i) + log p(j)  over all windows on the context
 
 Devlin et al. 2019, "BERT", sections 4.2 and 4.3, https://arxiv.org/abs/1810.04805. The target of a window without the
-answer is [CLS]. Here p is over the window and [CLS], there over question, separators and padding too; and spans of
-several windows are compared by log p, there by logits, which are not of one scale.
+answer is [CLS]. Differences: p is over the window and [CLS] here, in BERT also over question, separators and padding;
+spans of several windows are compared by log p here, in BERT by logits, which have no common scale.
 """
 
 import math
@@ -43,15 +43,15 @@ ENDS = ('start', 'stop')
 
 
 @dataclass(frozen=True)
-class Found:
+class PredictedAnswer:
     """Predicted answer to a question.
 
     Attributes:
-        example: the question's number in its split.
-        text: of the context; empty where no answer is found.
-        start, stop: where that stands, in characters, from and to.
+        example: index of the question in its split.
+        text: the answer, from the context; empty if there is none.
+        start, stop: character offsets of the answer in the context; stop is exclusive.
         score: log p of the best span, in nats.
-        null_score: log p of no answer, in nats, in the window that is least sure of it.
+        null_score: log p of no answer, in nats, in the window where it is lowest.
     """
 
     example: int
@@ -62,12 +62,12 @@ class Found:
     null_score: float
 
     def record(self) -> dict[str, Any]:
-        """The answer, which is empty where there is none, with its place and the scores."""
+        """Return the answer (empty for none), its offsets and the scores."""
         fields = ('start', 'stop', 'score', 'null_score')
         return {'answer': self.text, **{name: getattr(self, name) for name in fields}}
 
     def lines(self, inputs: Mapping[str, Any]) -> list[str]:
-        """The question, its answer, where that stands, and how sure the model is of it."""
+        """Return lines with the question, its answer, the offsets of the answer, and the scores."""
         place = f'characters {self.start} to {self.stop}' if self.text else 'nowhere in the context'
         return [
             f'{"question":10s}{inputs["question"]}',
@@ -79,12 +79,12 @@ class Found:
 
 @dataclass(frozen=True)
 class SpanQA(ReadsHead):
-    """Extractive question answering by a head that scores each token as start and as stop.
+    """Extractive question answering with a head that scores each token as start and as stop.
 
     Attributes:
-        longest: tokens of an answer at most.
-        null: a question is answered where the score of its best span is more than this above the null score, in nats;
-            None: always.
+        longest: maximum length of an answer, in tokens.
+        null: threshold in nats: the best span is the answer if its score minus the null score is above it; None always
+            answers.
     """
 
     longest: Count = 30
@@ -109,20 +109,21 @@ class SpanQA(ReadsHead):
         return {'loss': Total(total, counts.sum()), **accuracies}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the logits of where the answer starts and stops, -inf where it cannot."""
+        """Return the logits of the answer's start and stop, -inf at positions outside the context and [CLS]."""
         return self._logits(Forward(train=False), model, params, batch, jax.random.key(0))
 
     def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
-        """Return `exact_match` and `f1` of the questions of which rows were predicted.
+        """Return `exact_match` and `f1` over the questions with predicted rows.
 
         Args:
-            split: has `examples`, the question of each row; and of a question `gold`, of a span `place` and `text`.
+            split: has `examples`, the question of each row; `gold`, answers of a question; `place` and `text` of a
+                span.
         """
         found = list(self.outputs(predictions, split))
         return answered([split.gold(each.example) for each in found], [each.text for each in found])
 
-    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Found]:
-        """Answer each question of which rows were predicted."""
+    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[PredictedAnswer]:
+        """Yield the answer to each question with predicted rows."""
         examples = split.examples[: len(predictions['start'])]
         start, stop = (_log_p(predictions[name][: len(examples)]) for name in ENDS)
         first, last, score = best_spans(start[:, 1:], stop[:, 1:], self.longest)
@@ -132,16 +133,16 @@ class SpanQA(ReadsHead):
         for example, row, null_score in zip(asked.tolist(), order[best].tolist(), null_scores.tolist(), strict=True):
             span, scores = (row, int(first[row]) + 1, int(last[row]) + 1), (float(score[row]), null_score)
             answer = (split.text(*span), *split.place(*span)) if self._answered(*scores) else ('', 0, 0)
-            yield Found(example, *answer, *scores)
+            yield PredictedAnswer(example, *answer, *scores)
 
     def _answered(self, score: float, null_score: float) -> bool:
-        """Whether a span is the answer; where the context has no token, there is none."""
+        """True if the best span is the answer; a context without tokens has none."""
         return score > (-math.inf if self.null is None else null_score + self.null)
 
     def _logits(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Float[Array, 'B T']]:
-        # An image has its places before those of the row.
+        # Image positions precede the positions of the row's text.
         scores = self.read(forward, model, params, batch, key)[:, -batch['types'].shape[-1] :]
         if scores.shape[-1] != len(ENDS):
             raise UserError(
@@ -161,7 +162,7 @@ def most_frequent(train: Any, validation: Any, vocabulary: int, /) -> dict[str, 
 
 
 def places(batch: Batch) -> Bool[Array, 'B T']:
-    """Where an answer may start and stop: at [CLS], and in the second text less the [SEP] that closes it."""
+    """Return True where an answer may start and stop: at [CLS], and in the second text without its closing [SEP]."""
     second = batch['types'] == 1
     inside = second & jnp.pad(second[:, 1:], ((0, 0), (0, 1)))
     return inside.at[:, 0].set(True)

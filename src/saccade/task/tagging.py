@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Token classification (tagging): predict the class of each word, or of each token.
+"""Token classification (tagging): predict the class of each word or each token.
 
     loss = mean over the tokens that have a label of -log p(label | row)
 
-Devlin et al. 2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805, where the first piece of a word stands for
-it. The data decides which tokens have labels, and gives each word a label in one row alone.
+Devlin et al. 2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805, where the first piece of a word has the
+word's label. The dataset sets the labelled tokens, and labels each word in one row only.
 """
 
 import itertools
@@ -27,17 +27,17 @@ __all__ = ['Tagging', 'majority']
 
 @dataclass(frozen=True)
 class PredictedTags:
-    """Predicted tags. Attributes: the words of a sentence, and the tag of each."""
+    """Predicted tags. Attributes: the words of a sentence, and their tags."""
 
     words: list[str]
     tags: list[str]
 
     def record(self) -> dict[str, Any]:
-        """The words, their tags and, where these are BIO, the entities: start and stop in words, from and to."""
+        """Return words, tags and, for BIO tags, the entities with their word offsets (stop is exclusive)."""
         return {'words': self.words, 'tags': self.tags, 'entities': list(self._entities())}
 
     def lines(self, inputs: Mapping[str, Any]) -> list[str]:
-        """The words with their tags, as in the Brown corpus, and below them a line for each entity."""
+        """Return the words with their tags, as in the Brown corpus, followed by a line for each entity."""
         tagged = ' '.join(f'{word}/{tag}' for word, tag in zip(self.words, self.tags, strict=True))
         return [tagged, *(f'  {each["type"]:6s}  {each["text"]}' for each in self._entities())]
 
@@ -51,7 +51,7 @@ class PredictedTags:
 class Tagging(ReadsHead):
     """Token classification.
 
-    Attributes: measure, of the true and the predicted tags of whole sentences, as `metric.entity:tagged`.
+    Attributes: measure, a metric of true and predicted tags of whole sentences, as `metric.entity:tagged`.
     """
 
     measure: Part = Part(tagged)  # noqa: RUF009, it is frozen
@@ -64,7 +64,7 @@ class Tagging(ReadsHead):
 
     @property
     def evaluates(self) -> tuple[Metric, ...]:
-        """Declarations of what `measure` returns."""
+        """Declarations of the metrics of `measure`."""
         return getattr(self.measure.target, 'reports', ())
 
     def totals(
@@ -75,18 +75,18 @@ class Tagging(ReadsHead):
         return scored(logits, jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the likeliest tag of each token, its label and, of each row, the example."""
+        """Return the most probable tag and the label of each token, and the example of each row."""
         logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'tags': jnp.argmax(logits, axis=-1), 'labels': batch['labels'], 'example': batch['example']}
 
     def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedTags]:
-        """Yield the tags of each sentence, one for each of the `words` that the split has of it."""
+        """Yield the tags of each sentence, one for each of the split's `words`."""
         tags = iter(predictions['tags'][predictions['labels'] != IGNORED].tolist())
         for words in split.words:
             yield PredictedTags(list(words), [split.names[tag] for tag in itertools.islice(tags, len(words))])
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return what is measured of whole sentences; the split has the names of the tags."""
+        """Return metrics over whole sentences; the split has the names of the tags."""
         labels, tags = predictions['labels'], predictions['tags']
         here = labels != IGNORED
         example = np.repeat(predictions['example'], here.sum(axis=-1))

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence-to-sequence modelling, as translation: predict each target token from those before it and from the source.
+"""Sequence-to-sequence modelling, such as translation: predict each target token from those before it and the source.
 
     loss = - sum over t of log p(token_{t+1} | token_{<= t}, source) / number of targets
 
-Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215; with a share of the target distribution uniform, as in
-Vaswani et al. 2017, section 5.4, https://arxiv.org/abs/1706.03762. Padding is no target. It is evaluated by the texts
-that are generated from the sources alone, compared with the targets of the data.
+Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215; with label smoothing, as in Vaswani et al. 2017,
+section 5.4, https://arxiv.org/abs/1706.03762. Padding is not a target. Evaluation generates texts from the sources, and
+compares them with the dataset's targets.
 """
 
 from collections.abc import Mapping
@@ -40,9 +40,9 @@ __all__ = ['Translation']
 class Translation(PredictsTokens):
     """Sequence-to-sequence task: translation and summarisation among others.
 
-    Attributes: those of every task of tokens (`task.base`), and
-    search: how texts are generated to be evaluated, as `decode.greedy:Greedy`.
-    metrics: what they are evaluated by, as `metric.translation:BLEU`.
+    Attributes: as in `task.base:PredictsTokens`, and
+        search: generation of the evaluated texts, as `decode.greedy:Greedy`.
+        metrics: metrics of the texts, as `metric.translation:BLEU`.
     """
 
     search: Part[Search]
@@ -55,7 +55,7 @@ class Translation(PredictsTokens):
 
     @property
     def evaluates(self) -> tuple[Metric, ...]:
-        """Declarations of what the metrics of texts return."""
+        """Declarations of the metrics of texts."""
         return tuple(each for metric in self.metrics for each in getattr(metric(), 'reports', ()))
 
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
@@ -69,15 +69,15 @@ class Translation(PredictsTokens):
         return totals_of(scores, batch, choices_in(forward.reported('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the tokens generated for each row, how many these are, and the number of the row."""
+        """Return the generated tokens of each row, their number, and the index of the row."""
         written = self.search()(model, params, batch)
         return {'tokens': written.tokens, 'counts': written.counts, 'row': batch['row']}
 
     def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
-        """Return what the metrics make of the texts of all rows that were predicted.
+        """Return the metrics of the generated texts over all predicted rows.
 
         Args:
-            split: has the text of tokens, and `references` by the number of a row.
+            split: decodes tokens by `text`, and has `references` by row index.
         """
         real = np.flatnonzero(predictions['row'] >= 0)
         tokens, counts, rows = (predictions[name][real] for name in ('tokens', 'counts', 'row'))
@@ -87,6 +87,6 @@ class Translation(PredictsTokens):
 
 
 def given(batch: Batch) -> tuple[Array, LayerContext, Array, LayerContext]:
-    """Return the model's inputs of a batch: the source, and the target tokens before each target."""
+    """Return the model's inputs from a batch: the source, and the target tokens without the last."""
     source = LayerContext(batch['source_positions'], batch['source_segments'])
     return batch['source'], source, batch['tokens'][:, :-1], context_of(batch)

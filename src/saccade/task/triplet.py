@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Triplet loss: an anchor is to be nearer to a text that belongs to it than to one that does not, by a margin.
+"""Triplet loss: an anchor must be closer to a matching text than to a non-matching one, by a margin.
 
     loss = mean over triplets of max(|a - p| - |a - n| + margin, 0)
 
@@ -20,7 +20,7 @@ from jaxtyping import Array
 from saccade.metric.bootstrap import of_mean
 from saccade.ops.similarity import distance
 from saccade.task.base import Forward
-from saccade.task.siamese_base import SEARCH, Siamese, there
+from saccade.task.siamese_base import SEARCH, Siamese, has_example
 from saccade.types import (
     Batch,
     EncoderModel,
@@ -40,7 +40,7 @@ __all__ = ['Triplet']
 
 @dataclass(frozen=True)
 class Triplet(Siamese):
-    """Triplet loss of the head 'pooled', which gives vectors: its `classes` is None.
+    """Triplet loss with the head 'pooled', which returns vectors: its `classes` is None.
 
     Attributes: margin, a distance.
     """
@@ -56,24 +56,24 @@ class Triplet(Siamese):
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals over triplets: `loss`, a distance, and `accuracy`, the share in the right order."""
-        margins, counts = self._margins(forward, model, params, batch, key), there(batch)
+        """Return totals over triplets: `loss`, a distance, and `accuracy`, the fraction in the right order."""
+        margins, counts = self._margins(forward, model, params, batch, key), has_example(batch)
         losses, weight = jnp.maximum(self.margin - margins, 0.0), counts.sum()
         hits = (margins > 0) * counts
         return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total(hits.sum(), weight)}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return how much nearer the right text is than the wrong one, and the example of each row."""
+        """Return the margin by which the matching text is closer than the other, and the example, of each row."""
         margins = self._margins(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'margin': margins, 'example': batch['example']}
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return the share of triplets in the right order, `accuracy`."""
+        """Return `accuracy`, the fraction of triplets in the right order."""
         margins = predictions['margin'][predictions['example'] >= 0]
         return {'accuracy': of_mean((margins > 0).astype(np.float64))}
 
     def _margins(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        """By how much the third text is further from the first than the second is, [B]."""
+        """Return the distance of the third text from the first minus the distance of the second from the first, [B]."""
         vectors = self.vectors(forward, model, params, batch, key)
         if vectors.shape[1] != 3:
             raise UserError(

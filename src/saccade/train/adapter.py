@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trainable parameters: all of the model's, or LoRA factors merged into them."""
+"""Trainable parameters: the model's own, or LoRA factors merged into them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,49 +16,49 @@ MakeOptimizer = Callable[[Params], optax.GradientTransformation]
 
 @runtime_checkable
 class Adapter(Protocol):
-    """Protocol of an adapter: it maps the parameters that a run keeps to those that its model is called with."""
+    """Protocol of an adapter: it maps the trained state of a run to the parameters of its model."""
 
     def init(self, key: PRNGKey, params: Params, axes: AxesByPath) -> Params:
-        """Return what the run keeps, given the model's parameters as they are initialised, and their axes by path."""
+        """Return the run's parameters, from the model's initial parameters and their axes by path."""
         ...
 
     def merged(self, params: Params) -> Params:
-        """Return the model's parameters, given what the run keeps."""
+        """Return the model's parameters, from the run's parameters."""
         ...
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
-        """Return the transformation of what the run keeps, given what makes that of parameters which are trained."""
+        """Return the transformation of the run's parameters; `make` returns the transformation of trained ones."""
         ...
 
     def axes(self, declared: AxesByPath) -> AxesByPath:
-        """Return the axes of what the run keeps, by path, given those of the model's parameters."""
+        """Return the axes of the run's parameters by path, from the axes of the model's."""
         ...
 
     def lines(self, params: Params) -> list[str]:
-        """What is trained, in words; `params` may be shapes."""
+        """Return a description of the trained parameters; `params` may be shapes."""
         ...
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Adapter that trains all of the model's parameters themselves."""
+    """Adapter that trains the model's parameters themselves."""
 
     def init(self, key: PRNGKey, params: Params, axes: AxesByPath) -> Params:
-        """Return the model's parameters as they are."""
+        """Return the model's parameters unchanged."""
         return params
 
     def merged(self, params: Params) -> Params:
-        """Return the model's parameters as they are."""
+        """Return the model's parameters unchanged."""
         return params
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
-        """Return the transformation that `make` gives for all parameters."""
+        """Return the result of `make` for all parameters."""
         return make(params)
 
     def axes(self, declared: AxesByPath) -> AxesByPath:
-        """Return the axes of the model's parameters as they are declared."""
+        """Return the axes of the model's parameters unchanged."""
         return declared
 
     def lines(self, params: Params) -> list[str]:
-        """Return no line: all parameters are trained."""
+        """Return no lines: all parameters are trained."""
         return []

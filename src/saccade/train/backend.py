@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends: `jit` over a device mesh, or `pmap` over replicas.
 
-Both compile the step ahead of time; the executable that is analysed for the plan is the one that runs.
+Both compile the step ahead of time; the executable analysed for the plan is the one that runs.
 """
 
 import copy
@@ -32,12 +32,12 @@ from saccade.types import Batch, Params, Total, UserError
 Rows = Mapping[str, np.ndarray]
 
 _RATE = jax.ShapeDtypeStruct((), jnp.float32)
-_SCALE = jax.ShapeDtypeStruct((), jnp.float32, weak_type=True)  # as a number in the code is
+_SCALE = jax.ShapeDtypeStruct((), jnp.float32, weak_type=True)  # weak like a Python number
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of a traced step. Attributes: FLOPs that it does, over all devices, and that the model needs; kernels."""
+    """Counts of a traced step. Attributes: FLOPs executed, over all devices; FLOPs of the model; kernel choices."""
 
     flops: int
     model_flops: int
@@ -46,9 +46,9 @@ class Counts:
 
 @dataclass(frozen=True)
 class TracedStep:
-    """Training step, traced once: it is counted and compiled from that trace.
+    """Training step, traced once: counted and compiled from the same trace.
 
-    Attributes: traced, with a method `lower`, as `jax.stages.Traced` has; counts.
+    Attributes: traced, with a method `lower` as `jax.stages.Traced` has; counts.
     """
 
     traced: Any
@@ -60,8 +60,8 @@ class TracedStep:
 
         Args:
             trace: returns the traced step, with a `jaxpr`.
-            devices: for which it is traced; None for the default ones.
-            parts: devices that each do what the jaxpr says.
+            devices: devices it is traced for; None for the default ones.
+            parts: number of devices that each execute the jaxpr.
         """
         with choices() as made, traced_for(devices):
             traced, jaxpr = counted(trace)
@@ -73,9 +73,9 @@ class Steps:
     """Compiled step for batches of several shapes.
 
     Attributes:
-        programs: by the shapes of the batches, the first of them first.
-        counts: of the first.
-        scales: numbers that are arguments of the programs, besides the learning rate.
+        programs: by shapes of a batch; the main shapes first.
+        counts: counts of the first program.
+        scales: numbers passed as arguments to the programs, in addition to the learning rate.
     """
 
     programs: Mapping[Any, Any]
@@ -83,18 +83,18 @@ class Steps:
     scales: Mapping[str, np.float32] = field(default_factory=dict)
 
     def taking(self, scales: Mapping[str, float]) -> 'Steps':
-        """Return the same programs, called with other numbers."""
+        """Return the same programs with other numbers."""
         return replace(self, scales={path: np.float32(value) for path, value in scales.items()})
 
     def __call__(self, state: TrainState, batch: Batch | Rows, rate: SupportsFloat) -> tuple[TrainState, Any]:
         return self.programs[_shapes(batch)](state, batch, np.float32(rate), self.scales)
 
     def memory_analysis(self) -> Any:
-        """What the first of them needs."""
+        """Return XLA's memory analysis of the first program."""
         return self._first.memory_analysis()
 
     def as_text(self) -> str:
-        """The first of them in HLO."""
+        """Return the HLO of the first program."""
         return self._first.as_text()
 
     @property
@@ -104,17 +104,18 @@ class Steps:
 
 @runtime_checkable
 class Backend(Protocol):
-    """Protocol of a backend: the training step compiled for the devices at hand.
+    """Protocol of a backend: the training step compiled for the available devices.
 
     Attributes:
         learner: the step as a pure function of all rows.
-        like: shapes, dtypes and places of a state as it is saved and restored.
-        rows_like: shapes of a global batch, of the longest rows that there are.
-        train_step: the compiled (state, batch, learning rate) -> (state, metrics). It takes the state over.
-        shards: parts that the rows of a batch are split into.
-        reads: which part of a batch's rows this process reads, and of how many; processes may read the same.
-        devices: how many there are in all.
-        traced: those that programs are traced for; None where each is for one device.
+        like: shapes, dtypes and shardings of a state as it is saved and restored.
+        rows_like: shapes of a global batch, of the longest rows.
+        train_step: compiled (state, batch, learning rate) -> (state, metrics). It donates the state.
+        shards: number of parts into which the rows of a batch are split.
+        reads: index of the part of a batch's rows that this process reads, and the number of parts; processes may read
+            the same part.
+        devices: total number of devices.
+        traced: devices that programs are traced for; None if each program is for one device.
     """
 
     learner: Learner
@@ -127,43 +128,43 @@ class Backend(Protocol):
     traced: Devices | None
 
     def init(self, seed: int) -> TrainState:
-        """Return the training state before the first step, initialised from a seed."""
+        """Return the initial training state for a seed."""
         ...
 
     def place(self, rows: Rows) -> Batch | Rows:
-        """Put this process's rows of a global batch on its devices, or into the order in which the step does."""
+        """Put this process's rows of a global batch on its devices, or into the layout of the step."""
         ...
 
     def eval_step(self, params: Params, batch: Batch | Rows) -> dict[str, Total]:
-        """Return the totals of a batch; the program is compiled at the first one."""
+        """Return the totals of a batch; the first call compiles the program."""
         ...
 
     def load(self, state: TrainState) -> TrainState:
-        """Make the state that the step takes out of one that was saved."""
+        """Convert a saved state to the state of the step."""
         ...
 
     def unload(self, state: TrainState) -> TrainState:
-        """The reverse: one copy of every leaf."""
+        """Convert the state of the step to a saved state, with one copy of every leaf."""
         ...
 
     def host(self, values: PyTree) -> PyTree:
-        """Metrics or totals as NumPy."""
+        """Return metrics or totals as NumPy arrays."""
         ...
 
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
-        """Split the rows that a function takes over the devices, each of which has the parameters.
+        """Shard the rows of a function over the devices; each device has all parameters.
 
         Returns:
-            The function of this process's rows, which returns the results of all rows on every process, as NumPy.
+            A function of this process's rows that returns the results of all rows on every process, as NumPy arrays.
         """
         ...
 
 
 class OnMesh:
-    """Training step under `jax.jit` over a mesh, not compiled yet; the devices need not be there.
+    """Training step under `jax.jit` over a mesh, not compiled yet; the devices need not exist.
 
-    Attributes: whole and rows, how a leaf lies that every device has, and one of a batch; batches, as they are placed;
-    places and like, of the state; devices, for which programs are traced.
+    Attributes: whole and rows, shardings of a replicated leaf and of a batch; batches, sharded shapes; places and like,
+    shardings and shapes of the state; devices that programs are traced for.
     """
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mesh) -> None:
@@ -179,9 +180,9 @@ class OnMesh:
         self.like = jax.tree.map(_placed, shapes, self.places)
 
     def traced(self, batch: PyTree) -> TracedStep:
-        """Trace the training step for batches like this one, a learning rate and the learner's scales, once.
+        """Trace the training step once for batches of these shapes, a learning rate and the learner's scales.
 
-        The step takes the state over.
+        The step donates the state.
         """
         if (known := self._traced.get(_shapes(batch))) is not None:
             return known
@@ -197,12 +198,12 @@ class OnMesh:
         return self._traced.setdefault(_shapes(batch), traced)
 
     def train_step(self, batch: PyTree) -> jax.stages.Lowered:
-        """Lower the training step for batches like this one."""
+        """Lower the training step for batches of these shapes."""
         return self.traced(batch).traced.lower()
 
 
 class JitBackend:
-    """Backend of `jax.jit` over a mesh with named axes, as `train.mesh` has them."""
+    """Backend of `jax.jit` over a mesh with named axes, as in `train.mesh`."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
@@ -218,26 +219,26 @@ class JitBackend:
         self.reads = rows_read(spread.rows.mesh, jax.process_index())
 
     def init(self, seed: int) -> TrainState:
-        """Return the training state before the first step, laid out over the mesh."""
+        """Return the initial training state, sharded over the mesh."""
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), self.rows_like)
         with traced_for(self.traced):
             return self._init(_key_data(seed), zeros, self.train_step.scales)
 
     def eval_step(self, params: Params, batch: Batch) -> dict[str, Total]:
-        """Return the totals of a batch; the program is compiled at the first one."""
+        """Return the totals of a batch; the first call compiles the program."""
         with traced_for(self.traced):
             return self._evaluate(params, batch, self.train_step.scales)
 
     def place(self, rows: Rows) -> Batch:
-        """Return the global batch, its rows sharded over the mesh, from this process's rows."""
+        """Return the global batch, with rows sharded over the mesh, from this process's rows."""
         return {name: jax.make_array_from_process_local_data(self._rows, part) for name, part in rows.items()}
 
     def load(self, state: TrainState) -> TrainState:
-        """Return the state as it is: it is saved as it lies on the mesh."""
+        """Return the state unchanged: it is saved sharded."""
         return state
 
     def unload(self, state: TrainState) -> TrainState:
-        """Return the state as it is: it is saved as it lies on the mesh."""
+        """Return the state unchanged: it is saved sharded."""
         return state
 
     def host(self, values: PyTree) -> PyTree:
@@ -245,7 +246,7 @@ class JitBackend:
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), values)
 
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
-        """Compile the function by `jit`, its results replicated on every device."""
+        """Compile the function by `jit`, with results replicated on every device."""
         run = jax.jit(function, out_shardings=self._whole)
 
         def spread(params: Params, rows: Rows) -> PyTree:
@@ -290,15 +291,15 @@ class PmapBackend:
         self._spread = jax.pmap(lambda _, state: state, in_axes=(0, None), out_axes=0)
 
     def init(self, seed: int) -> TrainState:
-        """Return the training state before the first step, copied to every device."""
+        """Return the initial training state, copied to every device."""
         return self.load(self._init(_key_data(seed), self.train_step.scales))
 
     def eval_step(self, params: Params, batch: Rows) -> dict[str, Total]:
-        """Return the totals of a batch; the program is compiled at the first one."""
+        """Return the totals of a batch; the first call compiles the program."""
         return self._evaluate(params, batch, self.train_step.scales)
 
     def place(self, rows: Rows) -> Rows:
-        """Return this process's rows with a first axis for its devices."""
+        """Return this process's rows with a leading axis of devices."""
         return {name: rearrange(part, '(D B) ... -> D B ...', D=self._local) for name, part in rows.items()}
 
     def load(self, state: TrainState) -> TrainState:
@@ -306,12 +307,12 @@ class PmapBackend:
         return self._spread(np.zeros(self._local), state)
 
     def unload(self, state: TrainState) -> TrainState:
-        """Return the state of the first device of this process."""
+        """Return the state of this process's first device."""
         return jax.tree.map(_of_one, state)
 
     def host(self, values: PyTree) -> PyTree:
-        """Return metrics or totals of the first device of this process as NumPy arrays."""
-        # Cut on the host: on the device that would wait for the steps that are queued there.
+        """Return metrics or totals of this process's first device as NumPy arrays."""
+        # Slice on the host: on the device, the slice would wait for queued steps.
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)).reshape(leaf.shape[1:]), values)
 
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
@@ -337,7 +338,7 @@ class PmapBackend:
 def _compiled(
     trace: Callable[[PyTree], TracedStep], batches: Sequence[PyTree], options: Mapping[str, str] | None = None
 ) -> tuple[dict[Any, Any], Counts]:
-    """Compile a step for each of the batches; return the programs by their shapes, and the counts of the first."""
+    """Compile a step for each batch; return the programs by shapes, and the counts of the first."""
     steps = {_shapes(batch): trace(batch) for batch in batches}
     programs = {shapes: step.traced.lower().compile(options) for shapes, step in steps.items()}
     return programs, next(iter(steps.values())).counts
@@ -345,18 +346,18 @@ def _compiled(
 
 @dataclass(frozen=True)
 class _Lowered:
-    """What `jax.pmap`, which has no `trace`, makes of a function. Attributes: jaxpr of one device; lowered."""
+    """Trace of a function under `jax.pmap`, which has no `trace`. Attributes: jaxpr of one device; lowered."""
 
     jaxpr: ClosedJaxpr
     lowered: jax.stages.Lowered
 
     def lower(self) -> jax.stages.Lowered:
-        """Return it as it was lowered when it was traced."""
+        """Return the lowering made at tracing."""
         return self.lowered
 
 
 def _traced_by_pmap(function: Callable[..., Any], *given: PyTree) -> _Lowered:
-    """Trace a step, whose last two arguments all devices share, under `jax.pmap`."""
+    """Trace a step under `jax.pmap`; its last two arguments are shared by all devices."""
     traced: list[ClosedJaxpr] = []
 
     def noted(*given: PyTree) -> PyTree:
@@ -373,18 +374,18 @@ BACKENDS = {'jit': JitBackend, 'pmap': PmapBackend}
 
 
 def with_learner(backend: Backend, learner: Learner) -> Backend:
-    """Return a backend with the same programs for the learner of another run that shares them."""
+    """Return a backend with the same programs for the learner of another run."""
     other = copy.copy(backend)
     other.learner, other.train_step = learner, backend.train_step.taking(learner.scales)
     return other
 
 
 def replace_params(backend: Backend, state: TrainState, params: Params) -> TrainState:
-    """Start from other weights of the model than the initial ones; the optimizer's state is untouched."""
+    """Replace the model's initial weights; the optimizer's state is unchanged."""
     saved = backend.unload(state)
     placed = jax.tree.map(
         lambda new, old: jax.device_put(np.asarray(new, old.dtype), old.sharding),
-        {**saved.params, **params},  # what an adapter keeps beside the model's stays
+        {**saved.params, **params},  # keep an adapter's own parameters
         saved.params,
     )
     ema = None if saved.ema is None else jax.tree.map(jnp.copy, placed)
@@ -392,10 +393,10 @@ def replace_params(backend: Backend, state: TrainState, params: Params) -> Train
 
 
 def require_rows(batches: Sequence[PyTree], split: int, words: str) -> None:
-    """Refuse batches whose rows do not divide into `split` parts.
+    """Check that the rows of batches divide into `split` parts.
 
     Args:
-        words: what `split` is the product of, for the message.
+        words: the factors of `split`, for the message.
 
     Raises:
         UserError: the rows of a batch do not divide.
@@ -407,7 +408,7 @@ def require_rows(batches: Sequence[PyTree], split: int, words: str) -> None:
 
 
 def _of_one(leaf: jax.Array) -> jax.Array:
-    """What the first device here has of a leaf that every device has a copy of."""
+    """Return the first local device's copy of a replicated leaf."""
     return leaf.addressable_data(0).reshape(leaf.shape[1:])
 
 

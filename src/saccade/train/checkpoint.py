@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: written by Orbax in the background, then sealed; none is used that is not as it was sealed.
+"""Checkpoints: written by Orbax in the background, then sealed; a checkpoint that differs from its seal is not used.
 
-Orbax notices files that are short or missing, but restores a flipped bit without a word. So once it has
-committed a step under a temporary name, the step and the digest of each file go into a seal in its folder, the folder
-gets the step for a name, and only then are older steps deleted. (Orbax's manager would delete them before anything can
-be done after the commit, and ignores a save at an older step than one it knows; hence its checkpointer, and the
-retention here.) A kill leaves a step sealed or not at all. So a step without a seal has lost it, and a folder that is
-not named after its seal's step was renamed or copied: both count as damaged.
+Orbax detects short or missing files, but restores a flipped bit without an error. So once Orbax has committed a step
+under a temporary name, the step and the digest of each file are written to a seal in its folder, the folder is renamed
+to the step, and only then are older steps deleted. (Orbax's manager would delete them before anything can be done after
+the commit, and ignores the save of a step older than one that it knows; hence its checkpointer, and the retention
+here.) After a kill, a step is either sealed or absent. So a step without a seal has lost it, and a folder whose name is
+not its seal's step was renamed or copied: both count as damaged.
 
 A file is read for its digest by the process that wrote it, and again only before what is in it is restored: so the
 parameters, and their average, have files of their own.
 
-The folder holds a folder a step; `damaged/`, with steps that could not be used; and `superseded/`, with steps of
-a future that was abandoned when an earlier step was restored.
+The folder holds one folder per step; `damaged/`, with steps that could not be used; and `superseded/`, with steps that
+were abandoned when an earlier step was restored.
 """
 
 import dataclasses
@@ -49,16 +49,16 @@ _ALONE = ('params', 'ema')  # fields of the state that are restored without the 
 _REST = 'rest'
 _LOSS = Metric('loss', 'lowest')
 _SHELVES = ('damaged', 'superseded')
-# What a kill leaves of a save, by this class or by Orbax, or of a deletion.
+# What remains after a kill during a save, by this class or by Orbax, or during a deletion.
 _LEFTOVER = re.compile(r'(0|[1-9][0-9]*)\.(deleted|saving|(saving\.)?orbax-checkpoint-tmp(-[0-9]+)?)')
 _SHOWN = 4
 _log = logging.getLogger(__name__)
-_saves = itertools.count()  # the processes save alike, and so count alike
+_saves = itertools.count()  # every process makes the same saves, so their counts agree
 
 
 @dataclass(frozen=True)
 class Restored:
-    """Restored checkpoint: the step, the state or the part of it that was asked for, and `extra`."""
+    """Restored checkpoint: the step, the state or the requested part of it, and `extra`."""
 
     step: int
     state: PyTree
@@ -66,19 +66,19 @@ class Restored:
 
 
 class Checkpoints:
-    """Checkpoints of one run. Every process of the run makes one and calls it alike."""
+    """Checkpoints of one run. Every process of the run makes one and calls it with the same arguments."""
 
     def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1, best_by: Metric = _LOSS) -> None:
-        """Name the folder, which the first save makes.
+        """Set the folder, which the first save creates.
 
         Args:
             folder: one that all processes share.
-            keep_last: how many of the latest steps stay.
-            keep_best: number of the best steps that are kept too.
-            best_by: metric that says which these are.
+            keep_last: number of the latest steps to keep.
+            keep_best: number of the best steps to keep as well.
+            best_by: metric that ranks the steps.
 
         Raises:
-            UserError: not even the latest step would stay.
+            UserError: not even the latest step would be kept.
         """
         if keep_last < 1 or keep_best < 0:
             raise UserError(f'keep_last must be at least 1, not {keep_last}; keep_best at least 0, not {keep_best}')
@@ -100,7 +100,7 @@ class Checkpoints:
         except UserError as error:
             if kind is None:
                 raise
-            _log.warning('%s', error)  # what ended the run matters more
+            _log.warning('%s', error)  # the error that ended the run matters more
 
     def save(
         self,
@@ -111,17 +111,17 @@ class Checkpoints:
     ) -> None:
         """Start saving, and return as soon as the state may be overwritten.
 
-        The step that was saved or restored last is not saved again. Steps on disk that are not older than
-        this one belong to an abandoned future and are set aside.
+        The step that was saved or restored last is not saved again. Steps on disk that are not older than this one were
+        abandoned and are set aside.
 
         Args:
-            step: how many steps have been taken.
-            state: arrays and typed keys; None where there is nothing.
-            metrics: of the evaluation; a step without the one that tells which steps are best is never among them.
-            extra: anything small that JSON holds.
+            step: number of steps taken.
+            state: arrays and typed keys; None for an empty field.
+            metrics: of the evaluation; a step without the metric of `best_by` never counts as one of the best.
+            extra: small data that JSON can hold.
 
         Raises:
-            UserError: the disk is full or cannot be written to, now or since the save before.
+            UserError: the disk is full or cannot be written to, now or since the last save.
         """
         import orbax.checkpoint as ocp
 
@@ -141,7 +141,7 @@ class Checkpoints:
         self._pending = _Pending(step, size, self._background.submit(self._finish, writer, folder, about))
 
     def add_metrics(self, step: int, metrics: Mapping[str, SupportsFloat], extra: Mapping[str, Any]) -> None:
-        """Add what was measured after the save of a step to its seal; steps that need not stay are deleted then.
+        """Add results that were measured after the save of a step to its seal, then delete steps that need not stay.
 
         Raises:
             UserError: the disk is full or cannot be written to.
@@ -155,7 +155,7 @@ class Checkpoints:
             self._retire()
 
     def wait(self) -> None:
-        """Block until what was saved is sealed on disk.
+        """Block until the saved step is sealed on disk.
 
         Raises:
             UserError: the disk is full or cannot be written to; earlier checkpoints are untouched.
@@ -168,10 +168,10 @@ class Checkpoints:
         self._current = pending.step
 
     def close(self) -> None:
-        """Wait, and end the background thread.
+        """Wait for the save, and end the background thread.
 
         Raises:
-            UserError: as `wait`.
+            UserError: as in `wait`.
         """
         try:
             self.wait()
@@ -183,16 +183,16 @@ class Checkpoints:
         return sorted(self._seals())
 
     def restore_latest(self, like: PyTree) -> Restored | None:
-        """Restore the latest step that is as it was sealed, to go on from it; damaged ones are set aside.
+        """Restore the latest step that agrees with its seal, to continue from it; damaged steps are set aside.
 
         Args:
             like: shapes and dtypes of the state; a leaf without a sharding goes to the first local device.
 
         Returns:
-            None where no step can be used.
+            The checkpoint; None if no step can be used.
 
         Raises:
-            UserError: the checkpoint holds another state than `like`.
+            UserError: the checkpoint holds a state of another structure than `like`.
         """
         return self._restore(self._set_damaged_aside, like)
 
@@ -200,7 +200,7 @@ class Checkpoints:
         """Restore one step.
 
         Raises:
-            UserError: there is no such step, it is damaged, or it holds another state than `like`.
+            UserError: the step does not exist, is damaged, or holds a state of another structure than `like`.
         """
         restored = self._restore(partial(self._first_sound, self._order(step)), like)
         if restored is None:
@@ -208,15 +208,15 @@ class Checkpoints:
         return restored
 
     def any_traces(self) -> bool:
-        """Whether a step was ever sealed here, even if none is usable now."""
+        """Return True if a step was ever sealed here, even if none is usable now."""
         shelves = (self._folder / shelf for shelf in _SHELVES)
         return bool(self._present()) or any(any(shelf.iterdir()) for shelf in shelves if shelf.is_dir())
 
     def restore_part(self, name: str, like: PyTree, which: Literal['latest', 'best'] | int = 'latest') -> Restored:
-        """Restore one field of the state, such as 'params', without knowing the others or whether they are damaged.
+        """Restore one field of the state, such as 'params'; the others need not be known or intact.
 
-        Nothing is moved on disk, so the run may be going on. Where the latest or the best is damaged, the next
-        best is used.
+        Nothing is moved on disk, so the run may be in progress. If the latest or the best is damaged, the next one in
+        that order is used.
 
         Raises:
             UserError: there is no usable checkpoint, or it holds nothing like `like` under this name.
@@ -238,14 +238,14 @@ class Checkpoints:
         return Restored(step, state, _read_seal(self._at(step)).extra)
 
     def _order(self, which: Literal['latest', 'best'] | int) -> Sequence[int]:
-        """Steps to try, one after another."""
+        """Return the steps to try, in order."""
         if which == 'best':
             return self._best()
         steps = sorted(self._present(), reverse=True)
         return steps if which == 'latest' else [step for step in steps if step == which]
 
     def _first_sound(self, steps: Iterable[int], fate: str = '', field: str | None = None) -> int | None:
-        """Return the first step of which all, or a field, is as it was sealed; say what is wrong with those before."""
+        """Return the first step that agrees with its seal, wholly or in a field; log the damage of those before it."""
         complaints: dict[int, str] = {}
         for step in steps:
             complaint = _complaint(self._at(step), field)
@@ -274,7 +274,7 @@ class Checkpoints:
         self._at(step).rename(free)
 
     def _make_way(self, step: int) -> None:
-        """Leave nothing where the step is to go, nor anything that would pass for later than it."""
+        """Move aside what is at the place of a new step, and steps that are later than it."""
         if jax.process_index() != 0:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -284,7 +284,7 @@ class Checkpoints:
                 self._set_aside(present, 'superseded')
 
     def _finish(self, writer: 'orbax.checkpoint.AsyncCheckpointer', folder: Path, about: Mapping[str, Any]) -> None:
-        """Run in the background: wait for Orbax's commit, seal the step, name it, delete what need not stay."""
+        """Wait in the background for Orbax's commit, seal the step, rename it, and delete steps that need not stay."""
         with closing(writer):
             writer.wait_until_finished()
         written = _digests_together(folder)
@@ -298,7 +298,7 @@ class Checkpoints:
         steps = self.steps()
         staying = {*steps[-self._keep_last :], *self._best()[: self._keep_best]}
         for step in set(steps) - staying:
-            if not self._at(step).is_symlink():  # what it points to is the user's
+            if not self._at(step).is_symlink():  # its target is the user's
                 shutil.rmtree(self._at(step).rename(self._folder / f'{step}.deleted'))
 
     def _sweep(self) -> None:
@@ -308,7 +308,7 @@ class Checkpoints:
 
     @contextmanager
     def _writing(self, size: int) -> Iterator[None]:
-        """Meet a full disk: free what was half written, and say what is needed."""
+        """Handle a full disk: delete the incomplete save, and report the space that is needed."""
         with writing(self._folder, size):
             try:
                 yield
@@ -321,7 +321,7 @@ class Checkpoints:
         return self._folder / str(step)
 
     def _present(self) -> list[int]:
-        """Steps by the names of what lies here, whether it is usable or not."""
+        """Return the steps whose folders are here, usable or not."""
         names = [entry.name for entry in self._folder.iterdir()] if self._folder.is_dir() else []
         return [int(name) for name in names if name.isdecimal() and name == str(int(name))]
 
@@ -335,7 +335,7 @@ class Checkpoints:
         return seals
 
     def _best(self) -> list[int]:
-        """Sealed steps with a finite metric, the best first; of equals the latest first."""
+        """Return the sealed steps with a finite metric, the best first; among equals the latest first."""
         sign = -1 if self._best_by.best == 'highest' else 1
         values = {step: seal.metrics.get(self._best_by.name, math.nan) for step, seal in self._seals().items()}
         finite = [step for step, value in values.items() if math.isfinite(value)]
@@ -373,13 +373,13 @@ class _Seal:
 
 
 class _DamagedError(Exception):
-    """A step, or a file of it, is not as it was sealed."""
+    """Error of a step, or of a file in it, that differs from its seal."""
 
 
 def _digests_together(folder: Path) -> dict[str, Sequence[int | str]]:
-    """Return bytes and digest of the files of a committed step: on process 0 of all, elsewhere of its own.
+    """Return bytes and digest of the files of a committed step: all of them on process 0, elsewhere the process's own.
 
-    Each process looks at what it wrote, and the others hand over to process 0 what they found, in the step's folder.
+    Each process reads the files that it wrote, and hands the digests over to process 0 in the step's folder.
     """
     import orbax.checkpoint as ocp
 
@@ -398,7 +398,7 @@ def _digests_together(folder: Path) -> dict[str, Sequence[int | str]]:
 
 
 def _digests(folder: Path, wanted: Callable[[Path], bool]) -> dict[str, Sequence[int | str]]:
-    """Read those files of a step whose path within it is wanted."""
+    """Return bytes and digest of the files of a step whose path within it is wanted."""
     paths = [path.relative_to(folder) for path in sorted(folder.rglob('*')) if path.is_file()]
     return {
         path.as_posix(): ((folder / path).stat().st_size, file_digest(folder / path)) for path in paths if wanted(path)
@@ -406,7 +406,7 @@ def _digests(folder: Path, wanted: Callable[[Path], bool]) -> dict[str, Sequence
 
 
 def write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
-    """Seal a step. The seal's first line is the digest of its second, which is JSON."""
+    """Write the seal of a step. Its first line is the digest of its second, which is JSON."""
     body = json.dumps({**about, 'files': files}).encode()
     write_atomically(folder / _SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
 
@@ -438,7 +438,7 @@ def _read_seal(folder: Path) -> _Seal:
 
 
 def _complaint(folder: Path, field: str | None) -> str | None:
-    """Say what is wrong with a step, or with what a field of it is read from; nothing where all is as it was sealed."""
+    """Return the damage of a step, or of the files of one field; None if all agree with the seal."""
     try:
         for name, (size, digest) in _read_seal(folder).files_of(field).items():
             _verify(folder, name, size, digest)
@@ -465,14 +465,14 @@ def file_digest(path: Path) -> str:
 
 
 def _fields(state: PyTree) -> dict[str, PyTree]:
-    """The fields of a state in which there is anything, by name."""
+    """Return the fields of a state that are not empty, by name."""
     children, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: node is not state)
     named = {jax.tree_util.keystr(path, simple=True): child for path, child in children}
     return {name: child for name, child in named.items() if jax.tree.leaves(child)}
 
 
 def _stores(fields: Mapping[str, PyTree]) -> dict[str, dict[str, PyTree]]:
-    """Sort fields by the store that they are in."""
+    """Group fields by the store that holds them."""
     stores: dict[str, dict[str, PyTree]] = {}
     for name, tree in fields.items():
         stores.setdefault(_store_of(name), {})[name] = tree
@@ -484,10 +484,10 @@ def _store_of(field: str) -> str:
 
 
 def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
-    """Read arrays as `like` wants them; `part` lets the checkpoint hold other fields as well.
+    """Read arrays with the structure of `like`; with `part`, the checkpoint may hold other fields as well.
 
     Raises:
-        UserError: it holds another state.
+        UserError: the checkpoint holds another state.
     """
     import orbax.checkpoint as ocp
 
@@ -500,7 +500,7 @@ def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
             arguments = ocp.args.PyTreeRestore(trees, restore_args=restore_args, partial_restore=True)
             found |= reader.restore(folder / store, args=arguments)
     leaves = jax.tree.leaves([found[name] for name in wanted])
-    return jax.tree.map(_as_asked, jax.tree.unflatten(jax.tree.structure(like), leaves), like)
+    return jax.tree.map(_with_key_type, jax.tree.unflatten(jax.tree.structure(like), leaves), like)
 
 
 def _refuse_other(folder: Path, wanted: Mapping[str, PyTree], stores: Iterable[str], part: bool) -> None:
@@ -519,7 +519,7 @@ def _refuse_other(folder: Path, wanted: Mapping[str, PyTree], stores: Iterable[s
 
 
 def _described(tree: PyTree) -> dict[str, str]:
-    """Dtype and shape by dotted path."""
+    """Return dtype and shape by dotted path."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {
         jax.tree_util.keystr(path, simple=True, separator='.'): f'{np.dtype(leaf.dtype).name}{list(leaf.shape)}'
@@ -532,7 +532,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def as_raw(leaf: Any) -> Any:
-    """Typed keys are stored as the words they are made of."""
+    """Return the words of a typed key, which is stored as these; another leaf as it is."""
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
@@ -542,7 +542,7 @@ def _placed(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(raw.shape, raw.dtype, sharding=getattr(leaf, 'sharding', None) or here)
 
 
-def _as_asked(array: jax.Array, leaf: Any) -> jax.Array:
+def _with_key_type(array: jax.Array, leaf: Any) -> jax.Array:
     if not _is_key(leaf):
         return array
     found: list[Any] = []
@@ -551,7 +551,7 @@ def _as_asked(array: jax.Array, leaf: Any) -> jax.Array:
 
 
 def _agreed(find: Callable[[], int | None]) -> int | None:
-    """Let process 0 look, and tell the others what it found."""
+    """Search on process 0, and broadcast the step that it found."""
     step = find() if jax.process_index() == 0 else None
     told = int(multihost_utils.broadcast_one_to_all(np.int32(-1 if step is None else step)))
     return None if told < 0 else told
@@ -559,7 +559,7 @@ def _agreed(find: Callable[[], int | None]) -> int | None:
 
 @cache
 def _silence_orbax() -> None:
-    """Orbax tells of its every move, and of each task that a full disk ends; what matters it raises as well."""
+    """Silence Orbax, which logs every operation and every task that a full disk ends; it raises real errors too."""
     for library in ('absl', 'asyncio'):
         logging.getLogger(library).addFilter(_is_not_from_orbax)
     sys.unraisablehook = partial(_show_unraisable, sys.unraisablehook)
@@ -572,6 +572,6 @@ def _is_not_from_orbax(record: logging.LogRecord) -> bool:
 
 
 def _show_unraisable(show: Callable[[Any], None], unraisable: Any) -> None:
-    """Show what cannot be raised, but for the writes that report to a save which has failed already."""
+    """Show an exception that cannot be raised, except of writes that report to a save which has already failed."""
     if unraisable.object is not None or str(unraisable.exc_value) != 'Event loop is closed':
         show(unraisable)

@@ -5,18 +5,18 @@
     --config.model.width=256
     --config.model.block.mixer.kernel="{'use': 'attention.plain:Plain', 'query_chunks': 4}"
 
-A part is swapped as a whole, or its class alone, which keeps the fields that both classes have:
+A part is replaced as a whole, or only its class, which keeps the fields that both classes have:
 
     --config.model.block.mixer.use=my_attention:Mine
 
-Overrides are applied in order, so a later one may change a field of a part that an earlier one brought in. Any field of
-a part may be given, also one that the file leaves at its default:
+Overrides are applied in order, so a later one may change a field of a part that an earlier one added. Any field of a
+part may be set, including fields that the file leaves at their defaults:
 
     --config.model.block.mixer.key_value_heads=2
     --config.model.embedding_init.stddev=0.01
 
-In a list, such as a pattern of blocks, an item goes by its number, and `**` stands for any names between: one override
-reaches every field of that name that the config has:
+In a list, such as a pattern of blocks, an item is addressed by its index, and `**` matches any names between: one
+override sets every matching field in the config:
 
     --config.model.block.0.mixer.heads=8
     --config.model.**.norm="{'use': 'norm.layer:LayerNorm'}"
@@ -48,25 +48,25 @@ from saccade.train.init.inherit import inherit
 from saccade.types import Part, UserError
 
 PREFIX = '--config.'
-_ANY = '**'  # in the path of a field: any number of names
-# Fields that decide what the model is, so that other overrides may change it.
+_ANY = '**'  # matches any number of names in the path of a field
+# Fields that determine the model, applied first so that other overrides may change it.
 _BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
-_FOLDERS = itertools.count()  # a file may load another
+_FOLDERS = itertools.count()  # a config file may load another
 _DEEPEST = 100  # levels of a config
-_EXAMPLE = 80  # characters of a value that a message repeats
-# What stands in a config for a value of another type.
+_EXAMPLE = 80  # characters of a value repeated in a message
+# Types of values in a config, for field types that differ from them.
 _IN_CONFIG = {Part: dict, ConfigDict: dict, tuple: list}
 
 
-def _unsaid(line: str) -> None:
-    """Say nothing."""
+def _ignore(line: str) -> None:
+    """Ignore a line."""
 
 
-def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], None] = _unsaid) -> dict[str, Any]:
+def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], None] = _ignore) -> dict[str, Any]:
     """Return the resolved config of a file with `get_config()`, after overrides of the form `--config.a.b=value`.
 
     Args:
-        say: takes one line for each class that was swapped: the fields that were kept, and those that were dropped.
+        say: called with one line for each class that was replaced: the fields that were kept and dropped.
 
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
@@ -84,7 +84,7 @@ def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], N
             _apply(config, override, say)
         return plain(config)
     except ArithmeticError as error:
-        raise UserError(f'--config={path}: a field that follows from others cannot be worked out: {error}') from error
+        raise UserError(f'--config={path}: a derived field cannot be computed: {error}') from error
 
 
 def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -100,18 +100,19 @@ def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
 
 
 def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
-    """Run the Python file that a flag names; return a copy of what its function returns, and the file's docstring.
+    """Run the Python file of a flag; return a copy of its function's result, and the file's docstring.
 
-    The file may import what is installed, `saccade.experiments` among it, and files beside it, `from .base import x`.
+    The file may import installed modules, including `saccade.experiments`, and files next to it (`from .base import
+    x`).
 
     Raises:
-        UserError: there is no such file, it is not Python, it imports what there is not, or it does not define the
-            function; the function needs arguments, or returns what is no config.
+        UserError: the file does not exist, is not Python, imports a missing module, or does not define the function;
+            the function needs arguments, or returns an invalid config.
     """
-    where, path = f'--{flag}={path}', _found(flag, path)
+    where, path = f'--{flag}={path}', _resolved_path(flag, path)
     if Path(path).suffix == '.json':
         raise UserError(
-            f'{where}: it is JSON, and this takes a Python file that defines {function}(); a run goes on by the '
+            f'{where}: this is JSON; a Python file that defines {function}() is needed. To resume a run, repeat the '
             'command that started it, with its --config=FILE.py and --workdir=FOLDER'
         )
     code = _compiled(where, path)
@@ -121,14 +122,14 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
             exec(code, names)
             returned = _called(where, names, function)
         except SystemExit:
-            raise UserError(f'{where}: it ends the program; it must define {function}() and return') from None
-        except SyntaxError as error:  # of a file that it imports
+            raise UserError(f'{where}: it exits the program; it must define {function}() and return') from None
+        except SyntaxError as error:  # in a file that it imports
             place = f'{Path(error.filename).name}: line {error.lineno}: ' if error.filename else ''
             raise UserError(f'{where}: {place}{error.msg}') from None
         except ImportError as error:
             said = str(error).replace(f'{package}.', '.')
             raise UserError(
-                f'{where}: {said}; it may import what is installed, and a file beside it by `from .name import ...`'
+                f'{where}: {said}; it may import installed modules, and a file next to it by `from .name import ...`'
             ) from error
         return _unshared(returned, f'{where}: {function}()'), names.get('__doc__') or ''
 
@@ -147,8 +148,8 @@ def _called(where: str, names: Mapping[str, Any], function: str) -> Any:
     return names[function]()
 
 
-def _found(flag: str, path: str) -> str:
-    """The path of a file: as it is given, or of what we ship, by its name: causal_lm/quickstart, heads for a sweep."""
+def _resolved_path(flag: str, path: str) -> str:
+    """Return the path of a file: as given, or of a shipped one by name: causal_lm/quickstart, heads for a sweep."""
     if Path(path).exists():
         return path
     shipped = Path(str(files('saccade.experiments')))
@@ -165,10 +166,10 @@ def _compiled(where: str, path: str) -> types.CodeType:
     except OSError as error:
         raise UserError(f'{where}: cannot be read ({error.strerror})') from error
     except SyntaxError as error:
-        place = f'{Path(path).name}: line {error.lineno}: ' if error.lineno else 'it is no Python: '
+        place = f'{Path(path).name}: line {error.lineno}: ' if error.lineno else 'not Python: '
         raise UserError(f'{where}: {place}{error.msg}') from None
     except (ValueError, OverflowError, MemoryError, RecursionError) as error:
-        raise UserError(f'{where}: it is no Python: {error or "it is nested too deep"}') from None
+        raise UserError(f'{where}: not Python: {error or "nested too deep"}') from None
 
 
 def _is_needed(parameter: Parameter) -> bool:
@@ -179,7 +180,7 @@ def _is_needed(parameter: Parameter) -> bool:
 
 
 def _near(path: str) -> str:
-    """Say which of the experiments that we ship has the nearest name."""
+    """Return a suggestion for a message: the shipped experiment with the most similar name, or ''."""
     shipped = Path(str(files('saccade.experiments')))
     names = [str(file.relative_to(shipped).with_suffix('')) for file in shipped.glob('*/[a-z]*.py')]
     match = difflib.get_close_matches(path.removeprefix('experiments/').removesuffix('.py'), names, n=1)
@@ -188,7 +189,7 @@ def _near(path: str) -> str:
 
 @contextmanager
 def _package_of(file: Path) -> Iterator[str]:
-    """Name a package whose modules are the files beside this one; they are forgotten after it."""
+    """Context with a package whose modules are the files next to this one; they are unloaded after it."""
     package = types.ModuleType(f'saccade_config_files_{next(_FOLDERS)}')
     package.__path__ = [str(file.resolve().parent)]
     sys.modules[package.__name__] = package
@@ -200,16 +201,16 @@ def _package_of(file: Path) -> Iterator[str]:
 
 
 def _unshared(value: Any, where: str, above: tuple[int, ...] = ()) -> Any:
-    """The same with a config of its own wherever one stands, as a file may put one in several places.
+    """Return a copy in which no config object is shared, since a file may use one in several places.
 
-    Else what is overridden in one of them would change in all. References are what is meant to change together.
+    Otherwise an override of one would change all. References are the way to change several together.
 
     Args:
-        where: the value stands, for messages.
-        above: identities of what it stands in.
+        where: place of the value, for messages.
+        above: identities of the containers of the value.
 
     Raises:
-        UserError: something contains itself or is nested too deep, or a key is no text.
+        UserError: a container contains itself or is nested too deep, or a key is not text.
     """
     if not isinstance(value, ConfigDict | dict | list | tuple):
         return value
@@ -221,13 +222,13 @@ def _unshared(value: Any, where: str, above: tuple[int, ...] = ()) -> Any:
     items = value.items(preserve_field_references=True) if isinstance(value, ConfigDict) else value.items()
     for key, _ in items:
         if not isinstance(key, str):
-            raise UserError(f'{where}: the name of a field is text, not {shortened(key)}')
+            raise UserError(f'{where}: the name of a field must be text, not {shortened(key)}')
     made = ConfigDict if isinstance(value, ConfigDict) else dict
     return made({key: _unshared(held, f'{where}.{key}', above) for key, held in items})
 
 
 def value_of(config: Mapping[str, Any], field: str) -> Any:
-    """Return the value of a dotted field of a resolved config; its default where the config leaves it at that.
+    """Return the value of a dotted field of a resolved config, or its default.
 
     Raises:
         UserError: there is no such field.
@@ -236,7 +237,7 @@ def value_of(config: Mapping[str, Any], field: str) -> Any:
     return _group(ConfigDict(config), parents).value(name)
 
 
-def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _unsaid) -> None:
+def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _ignore) -> None:
     field, equals, text = override.removeprefix(PREFIX).partition('=')
     if not override.startswith(PREFIX) or not equals:
         raise UserError(f'{shortened(override)}: write an override as {PREFIX}field=value')
@@ -250,10 +251,10 @@ def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _unsa
 
 
 def _reached(config: ConfigDict, field: str) -> list[str]:
-    """Return the fields that a pattern with `**` reaches, without those inside another that is replaced whole.
+    """Return the fields that match a pattern with `**`, without those inside another match.
 
     Raises:
-        UserError: it reaches none.
+        UserError: there are none.
     """
     if _ANY not in field.split('.'):
         return [field]
@@ -267,12 +268,12 @@ def _reached(config: ConfigDict, field: str) -> list[str]:
         names = {path.rpartition('.')[2] for path in _paths(config)}
         match = difflib.get_close_matches(field.rpartition('.')[2], names, n=1, cutoff=0.5)
         hint = f"; did you mean '{match[0]}'?" if match else ''
-        raise UserError(f'{PREFIX}{field}: no field of the config is reached by this{hint}')
+        raise UserError(f'{PREFIX}{field}: no field of the config matches{hint}')
     return found
 
 
 def _paths(held: Any, path: str = '') -> Iterator[str]:
-    """Each field that a config holds, at any depth, one that holds others before these."""
+    """Yield the paths of all fields in a config, containers before their content."""
     items = (
         held.items() if isinstance(held, Mapping | ConfigDict) else enumerate(held) if isinstance(held, list) else ()
     )
@@ -282,19 +283,19 @@ def _paths(held: Any, path: str = '') -> Iterator[str]:
 
 
 def _group(config: ConfigDict, names: Sequence[str]) -> '_Group':
-    """Return what a config holds below these names, one in the other."""
+    """Return the group of fields below nested names of a config."""
     return functools.reduce(_Group.below, names, _Group(config, 'config', Experiment, root=config))
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Fields that stand together in a config: a part's, a plain dict's, or the items of a list by number.
+    """Group of fields in a config: of a part, of a plain dict, or the items of a list by index.
 
     Attributes:
         held: the config dict or the list; anything else has no fields.
-        path: where it stands, as 'config.model.block'.
-        target: the class or function that takes the fields; None where the group is no part.
-        hint: type of the field that the group stands in.
+        path: path of the group, as 'config.model.block'.
+        target: class or function that takes the fields; None if the group is not a part.
+        hint: type of the field that contains the group.
         root: the whole config.
     """
 
@@ -306,13 +307,13 @@ class _Group:
 
     @functools.cached_property
     def hints(self) -> dict[str, Any]:
-        """Type hint of every field that the part takes, left at its default or not."""
+        """Type hint of every field of the part, including fields left at their defaults."""
         known = {} if self.target is None else fields(self.target, self.hint)
         return {name: hint for name, (hint, _) in known.items()}
 
     @functools.cached_property
     def keys(self) -> dict[str, str | int]:
-        """Name -> key of every field there is or may be; an item of a list has its number for both."""
+        """Name -> key of every possible field; for an item of a list both are its index."""
         if isinstance(self.held, list):
             return {str(number): number for number in range(len(self.held))}
         there = list(self.held) if isinstance(self.held, ConfigDict) else []
@@ -322,14 +323,14 @@ class _Group:
         """Return the key of a field.
 
         Raises:
-            UserError: there is no such field; the nearest match is named.
+            UserError: there is no such field; the message has the closest one.
         """
         if name not in self.keys:
             raise UserError(f"--{self.path}.{name}: the config has no field '{name}'; {self._meant(name)}")
         return self.keys[name]
 
     def _meant(self, name: str) -> str:
-        """Say which field may have been meant: here by another name, elsewhere by this one, or one spelt alike."""
+        """Return a suggestion for a message: another name here, this name elsewhere, or the most similar name."""
         if not self.keys:
             return 'there are no fields below it'
         if ours(name) in self.keys:
@@ -342,7 +343,7 @@ class _Group:
         return f"did you mean '{match[0]}'?" if match else f'there are {", ".join(self.keys)}'
 
     def everywhere(self) -> Iterator['_Group']:
-        """Yield these fields, and those below any of them that the config holds."""
+        """Yield this group and all groups below it in the config."""
         yield self
         held = self.held if isinstance(self.held, ConfigDict) else range(len(self.held)) if self.held else ()
         for key in list(held):
@@ -350,36 +351,36 @@ class _Group:
                 yield from self.below(str(key)).everywhere()
 
     def value(self, name: str) -> Any:
-        """Return what a field holds, or the default that it is left at."""
+        """Return the value of a field, or its default."""
         key = self.key(name)
         absent = isinstance(self.held, ConfigDict) and key not in self.held
         return defaults(self.target).get(name) if absent else self.held[key]
 
     def below(self, name: str) -> '_Group':
-        """Return the fields below a field. A part that is there by default is written into the config for this."""
+        """Return the group below a field. A part that is a default is first written into the config."""
         held, path = self.value(name), f'{self.path}.{name}'
         if isinstance(held, Part):
             self.held[name] = spec(held)
             held = self.held[name]
-        if isinstance(held, list):  # its dicts become config dicts, which follow references
+        if isinstance(held, list):  # convert its dicts to config dicts, which follow references
             held[:] = [ConfigDict(item) if isinstance(item, Mapping) else item for item in held]
         is_part = isinstance(held, ConfigDict) and 'use' in held
         target = load_target(held['use'], f'{path}.use') if is_part else None
         return _Group(held, path, target, self.hints.get(name, Any), self.root)
 
     def put(self, name: str, text: str) -> None:
-        """Read a value from text, as the field's type and what it holds have it, and put it in the config."""
+        """Parse a value by the field's type and its present value, and set it in the config."""
         key, where = self.key(name), f'--{self.path}.{name}'
         value = _parsed(text, self._admitted(key), where)
         require_range(value, self.hints.get(key, Any), where)
         if isinstance(self.held, list):
             self.held[key] = value
         else:
-            with self.held.ignore_type():  # it knows the type of the old value, and the field may take others
+            with self.held.ignore_type():  # it enforces the type of the old value, but the field may allow others
                 self.held[key] = value
 
     def swap(self, use: str) -> str:
-        """Put another class in the place of a part's, with the fields that it has too; return which these are.
+        """Replace the class of a part, with the fields that both have; return a line with the kept and dropped ones.
 
         Raises:
             UserError: there is no such class.
@@ -393,7 +394,7 @@ class _Group:
         return f'{self.path}.use={use} keeps {", ".join(kept) or "no field"}; drops {", ".join(dropped) or "none"}'
 
     def _admitted(self, key: str | int) -> set[type]:
-        """Return what values the field may have: of the types of its hint, and of the one it has."""
+        """Return the types that the field may have: the types of its hint and of its present value."""
         hinted = _kinds(self.hints.get(key, Any))
         if isinstance(self.held, list):
             held = type(self.held[key])
@@ -403,9 +404,9 @@ class _Group:
 
 
 def _kinds(hint: Any) -> set[type]:
-    """Types of the values that a hint admits, as they stand in a config: a part is a dict, a tuple a list.
+    """Return the types of config values that a hint admits: a part is a dict, a tuple a list.
 
-    `object` stands for what is not known, and None goes without saying.
+    `object` represents an unknown type; None is always admitted.
     """
     origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
     if origin is typing.Annotated:
@@ -414,14 +415,14 @@ def _kinds(hint: Any) -> set[type]:
         return set().union(*map(_kinds, arguments))
     if origin is typing.Literal:
         return set(map(type, arguments))
-    if origin is tuple and arguments and typing.get_origin(arguments[0]) is tuple:  # pairs of a name and a value
+    if origin is tuple and arguments and typing.get_origin(arguments[0]) is tuple:  # (name, value) pairs
         return {dict}
     kind = _IN_CONFIG.get(origin, origin)
     return set() if kind is type(None) else {kind if kind in (bool, int, float, str, dict, list) else object}
 
 
 def _parsed(text: str, kinds: set[type], where: str) -> Any:
-    """Read a value of one of these types; None unsets a field of any type."""
+    """Parse a value of one of these types; None unsets a field of any type."""
     if text == 'None':
         return None
     if kinds == {str}:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of all that a run may log, and the metric by which its checkpoints are ranked."""
+"""Declarations of all metrics that a run may log, and the metric that ranks its checkpoints."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from saccade.types import Metric, UserError
 
 
 def declared(experiment: Experiment) -> Declarations:
-    """Collect what the task, its data, the parts of the model and training itself declare."""
+    """Collect the metrics declared by the task, its data, the parts of the model and training itself."""
     task, baseline = experiment.task(), experiment.baseline
     parts = [part.target for part in (*experiment.model.walk(), *(baseline.walk() if baseline else ()))]
     owners = [Learner, Meter, Plan, *parts, experiment.data(), task]
@@ -27,28 +27,28 @@ def declared(experiment: Experiment) -> Declarations:
 
 
 def reports_of(owner: Any, kind: str = 'reports') -> tuple[Metric, ...]:
-    """Return what a class, a function or an object declares; nothing where it declares nothing."""
+    """Return the declared metrics of a class, a function or an object; an empty tuple without any."""
     found = getattr(owner, kind, ())
     return found if isinstance(found, tuple) else ()
 
 
 def ranking(experiment: Experiment) -> Metric:
-    """Return the metric by which the checkpoints of a run are ranked.
+    """Return the metric that ranks the checkpoints of a run.
 
     Raises:
-        UserError: it is not declared, neither of its ends is best, or evaluations during training see a part of the
-            split that it depends on.
+        UserError: it is not declared, has no better direction, or depends on the whole split although evaluations
+            during training cover only a part of it.
     """
     found = declared(experiment)
     where, metric = f"config.keep_best_by: '{found.best_by}'", found.metrics.get(found.best_by)
     if metric is None:
         ranks = [name for name, each in found.metrics.items() if each.best]
-        raise UserError(f'{where}: no part of the config declares such a metric{nearest(found.best_by, ranks)}')
+        raise UserError(f'{where}: no part of the config declares this metric{nearest(found.best_by, ranks)}')
     if metric.best is None:
-        raise UserError(f'{where} ranks nothing: neither its lowest nor its highest value is best')
+        raise UserError(f'{where} cannot rank checkpoints: neither its lowest nor its highest value is best')
     if metric.among == 'split' and experiment.eval_batches and experiment.keep_best:
         raise UserError(
-            f'{where} depends on all rows of the split, and config.eval_batches evaluates a part of it '
-            'during training: set eval_batches=0, or keep_best_by=loss'
+            f'{where} depends on all rows of the split, but config.eval_batches evaluates only a part during '
+            'training: set eval_batches=0, or keep_best_by=loss'
         )
     return metric

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory in bytes: the limit of one device here, and the peak of a compiled program."""
+"""Memory in bytes: the limit of a local device, and the peak of a compiled program."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-# The TPU compiler's message for a program that is too large: all that it needs, or only its temporary arrays.
+# The TPU compiler's message for a program that is too large: its total memory, or only its temporary arrays.
 _USED = re.compile(r'(?:Used |HLO temporaries \()([\d.]+)([KMGT]?)(?: of|\) exceeds)')
 _UNITS = {'': 1, 'K': 2**10, 'M': 2**20, 'G': 2**30, 'T': 2**40}
 # Mount point and limit file of the memory controller, by the controller's name in /proc/self/cgroup; v2 has no name.
@@ -18,7 +18,7 @@ _CGROUPS = {'': ('sys/fs/cgroup', 'memory.max'), 'memory': ('sys/fs/cgroup/memor
 
 
 def device_limit() -> int | None:
-    """Memory of one device of this process; None where it is not known. CPU devices share the host's memory."""
+    """Return the memory of one local device; None if unknown. CPU devices share the host's memory."""
     device = jax.local_devices()[0]
     known = (device.memory_stats() or {}).get('bytes_limit')
     if known is None and device.platform == 'cpu' and (host := host_limit()) is not None:
@@ -27,7 +27,7 @@ def device_limit() -> int | None:
 
 
 def host_limit(root: Path = Path('/')) -> int | None:
-    """Memory of the host, or of the container if that has less; None where neither is known.
+    """Return the memory of the host, or of the container if that has less; None if both are unknown.
 
     Args:
         root: folder with `proc` and `sys`.
@@ -39,9 +39,9 @@ def host_limit(root: Path = Path('/')) -> int | None:
 
 
 def _container_limits(root: Path) -> Iterator[int]:
-    """Yield the limits of the control group of this process and of those that contain it, v1 and v2.
+    """Yield the memory limits of this process's control group and its ancestors, v1 and v2.
 
-    A container may see the host's path of its group, and only its own group below the mount point.
+    In a container, the path may be the host's, while only the container's own group is visible below the mount point.
     """
     try:
         groups = [line.split(':', 2)[1:] for line in (root / 'proc/self/cgroup').read_text().splitlines()]
@@ -61,24 +61,24 @@ def _container_limits(root: Path) -> Iterator[int]:
 
 
 def peak_bytes(memory: Any, platform: str) -> int:
-    """Return the memory that a compiled program needs of a device; donated arguments count once.
+    """Return the peak memory of a compiled program on a device; donated arguments count once.
 
     Args:
-        memory: the compiler's own analysis.
-        platform: of the device, as JAX calls it.
+        memory: the compiler's memory analysis.
+        platform: platform of the device, as in JAX.
     """
-    if platform == 'tpu':  # whose compiler refuses by this figure; its temporary bytes are more than are there at once
+    if platform == 'tpu':  # its compiler enforces this figure; its temporary bytes are not all live at once
         return memory.peak_memory_in_bytes
     held = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
     return held + memory.temp_size_in_bytes
 
 
 def refused_bytes(error: jax.errors.JaxRuntimeError) -> int | None:
-    """Memory of a program that a compiler refused as too large; None for any other error."""
+    """Return the memory of a program that a compiler rejected as too large; None for any other error."""
     used = _USED.search(str(error))
     return int(float(used[1]) * _UNITS[used[2]]) if used else None
 
 
 def readable(size: int) -> str:
-    """Return a size in GiB, or in MiB where it is less than one GiB."""
+    """Return a size in GiB, or in MiB if it is less than one GiB."""
     return f'{size / 2**30:,.1f} GiB' if size >= 2**30 else f'{size / 2**20:,.0f} MiB'

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of the processor and of the data of a run, kept in digests.json and compared before use.
+"""Digests of the processor and of the data of a run, stored in digests.json and compared before use.
 
-A run is not resumed with another processor (a tokenizer, say) or on other data, and no model is used with another
-processor than its own. It may be evaluated on other data, which is said.
+A run is not resumed with another processor (such as a tokenizer) or on other data, and a model is used only with its
+own processor. It may be evaluated on other data, with a warning.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def verified(workdir: Workdir) -> Path:
-    """Return the folder of a run after verifying the files of its processor; before the first start there are none.
+    """Return the folder of a run after verifying the files of its processor; a new run has none.
 
     Raises:
-        UserError: a file is not the one that the run was trained with, or is missing.
+        UserError: a file has changed since training, or is missing.
     """
     written, there = _read(workdir), _processor(workdir)
     for name in sorted({*written['processor'], *there}) if written else ():
@@ -37,10 +37,10 @@ def verified(workdir: Workdir) -> Path:
 
 
 def require_same_data(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> None:
-    """Refuse to train a run on other data than those of its first start.
+    """Check that the data of a run are the same as at its first start.
 
     Raises:
-        UserError: the data have changed; what is known of how is said.
+        UserError: the data have changed; the message has the known differences.
     """
     change = _change(workdir, experiment, prepared)
     if change:
@@ -48,18 +48,18 @@ def require_same_data(workdir: Workdir, experiment: Experiment, prepared: Prepar
 
 
 def prepare_again(workdir: Workdir, experiment: Experiment) -> Prepared:
-    """Prepare the data of a run to look at it. Warn if they have changed since it was trained.
+    """Prepare the data of a run for evaluation. Warn if they have changed since training.
 
     Args:
         experiment: the run's, or the same at another length.
 
     Raises:
-        UserError: the data are gone, or the processor is not the run's.
+        UserError: the data are missing, or the processor is not the run's.
     """
     prepared = prepare_other(workdir, experiment)
     change = _change(workdir, experiment, prepared)
     if change:
-        _LOG.warning('%s; the data that are there now are used', change)
+        _LOG.warning('%s; the present data are used', change)
     return prepared
 
 
@@ -67,14 +67,14 @@ def prepare_other(workdir: Workdir, experiment: Experiment) -> Prepared:
     """Prepare an experiment's data, the run's own or others, with the processor of the run.
 
     Raises:
-        UserError: the data are not there, or the processor is not the run's.
+        UserError: the data are missing, or the processor is not the run's.
     """
     data = experiment.data()
     return data.prepare(cache_folder(), data.open_processor(verified(workdir)))
 
 
 def keep(workdir: Workdir, prepared: Prepared) -> None:
-    """Write the processor, the names of classes and the digests of a run where they are missing; process 0 does.
+    """Write the processor, the class names and the digests of a run if they are missing, on process 0.
 
     Raises:
         UserError: the folder cannot be written to.
@@ -82,7 +82,7 @@ def keep(workdir: Workdir, prepared: Prepared) -> None:
     if jax.process_index() > 0 or _read(workdir) is not None:
         return
     if workdir.processor or workdir.checkpoints.exists():
-        said = '%s was missing and is written now: whether the processor and the data changed before is unknown'
+        said = '%s was missing and is written now: earlier changes of the processor or the data cannot be detected'
         _LOG.warning(said, _path(workdir))
     if prepared.processor is not None and not workdir.processor:
         prepared.processor.save(workdir.path)
@@ -98,7 +98,7 @@ def _path(workdir: Workdir) -> Path:
 
 
 def _read(workdir: Workdir) -> dict[str, Any] | None:
-    """Return what was written at the first start; None where nothing was."""
+    """Return the digests of the first start; None if there are none."""
     path = _path(workdir)
     try:
         content = json.loads(read_text(path))
@@ -107,12 +107,12 @@ def _read(workdir: Workdir) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
-            f'{path}: cannot be read ({error!r}): restore it; or delete it, and the next start writes it anew'
+            f'{path}: cannot be read ({error!r}): restore it; or delete it, and the next start writes it again'
         ) from error
 
 
 def _processor(workdir: Workdir) -> dict[str, str]:
-    """Return the SHA-256 of what turns inputs and labels into numbers: the files of the processor, the class names."""
+    """Return the SHA-256 of the files that convert inputs and labels to numbers: processor and class names."""
     files = [*workdir.processor, workdir.classes]
     try:
         return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
@@ -121,7 +121,7 @@ def _processor(workdir: Workdir) -> dict[str, str]:
 
 
 def _change(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> str:
-    """Say that the data are not those of the first start, and how they differ; nothing where they are."""
+    """Return a message on how the data differ from the data of the first start; '' if they are equal."""
     written, given = _read(workdir), dict(experiment.data.arguments)
     if written is None or written['data'].get('digest') == prepared.source.get('digest'):
         return ''
@@ -131,5 +131,5 @@ def _change(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> str
     named = next((f'{field}={given[field]}' for field in ('path', 'name') if given.get(field)), experiment.data.name)
     return (
         f'{workdir.path}: the data ({named}) are not those that the run was trained on: '
-        f'{"; ".join(shown) or "there are as many examples, of other content"}'
+        f'{"; ".join(shown) or "the number of examples is equal, but their content differs"}'
     )

@@ -25,11 +25,11 @@ from saccade.train.workdir import Workdir
 from saccade.types import Estimate, Evaluator, Params, Processor, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
-_NUMBER = '_number'  # of a row, beside what the row holds
+_NUMBER = '_number'  # row index, added to the arrays of a row
 
 
 def evaluate(score: Callable[[Rows], Mapping[str, Total]], batches: Iterator[Rows]) -> dict[str, float]:
-    """Return the mean of each of the totals over all batches; the sums are in float64."""
+    """Return the mean of each total over all batches; sums are in float64."""
     sums: dict[str, np.ndarray] = {}
     for rows in batches:
         for name, total in score(rows).items():
@@ -38,7 +38,7 @@ def evaluate(score: Callable[[Rows], Mapping[str, Total]], batches: Iterator[Row
 
 
 def _mean(total: np.ndarray, weight: np.ndarray) -> float:
-    """Return what `Total.mean` does; NaN where nothing has weight."""
+    """Return the mean as in `Total.mean`; NaN if all weights are 0."""
     there = weight > 0
     return float((total[there] / weight[there]).sum()) if there.any() else math.nan
 
@@ -48,13 +48,13 @@ class Evaluation:
     """Evaluation of a split: its metrics, their intervals and the baseline.
 
     Attributes:
-        targets: how much of the split is predicted, counted in `unit`.
-        metrics: means by name, `loss` among them, and what follows from these.
-        intervals: of metrics that a task evaluates example by example, with 95% confidence over the examples.
-        baseline: metrics of the experiment's baseline; None where it has none.
-        estimate: the loss on random windows, where that was asked for.
-        loss_unit: unit that the task declares of the loss; empty where it depends on the data.
-        signatures: of metrics that were computed in one of several ways, by which others can compute them alike.
+        targets: number of targets in the split, counted in `unit`.
+        metrics: means by name, including `loss`, and derived metrics.
+        intervals: 95% confidence intervals over the examples, for metrics that a task evaluates per example.
+        baseline: metrics of the experiment's baseline; None if there is none.
+        estimate: loss on random windows, if requested.
+        loss_unit: unit of the loss declared by the task; empty if it depends on the data.
+        signatures: of metrics with several variants, so that others can compute the same one.
     """
 
     step: int
@@ -69,12 +69,12 @@ class Evaluation:
     signatures: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """All of it as one JSON object, each metric by its name."""
+        """Return the evaluation as one JSON object, with each metric by its name."""
         kept = {name: value for name, value in vars(self).items() if name != 'metrics'}
         return {**kept, **self.metrics}
 
     def lines(self) -> list[str]:
-        """The evaluation in words."""
+        """Return the evaluation as lines of text."""
         said = [
             ('step', f'{self.step}, {self.split}, {self.targets:,} {self.unit}'),
             *((name.replace('_', ' '), self._figures(name, value)) for name, value in self.metrics.items()),
@@ -86,9 +86,9 @@ class Evaluation:
 
     def _figures(self, name: str, value: float) -> str:
         between = '' if name not in self.intervals else ' [{:z.4f}, {:z.4f}]'.format(*self.intervals[name])
-        beside = f'   (baseline: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
+        baseline = f'   (baseline: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
         unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
-        return f'{value:z.4f}{unit}{between}{beside}'
+        return f'{value:z.4f}{unit}{between}{baseline}'
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class Asked:
 
     Attributes:
         which: checkpoint, as in `train.process.given.CHECKPOINTS`.
-        windows: random ones of the split to estimate the loss on too, as nanoGPT does.
-        length: of a sequence in tokens; 0 for that of training.
-        data: overrides of the config's data, `--config.data.FIELD=VALUE`, to evaluate on others than the run's.
+        windows: number of random windows for an additional estimate of the loss, as in nanoGPT.
+        length: sequence length in tokens; 0 for the training length.
+        data: overrides of the config's data, `--config.data.FIELD=VALUE`, to evaluate on other data.
     """
 
     which: str = 'latest'
@@ -113,7 +113,7 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     """Evaluate a run's checkpoint over a whole split, on one device.
 
     Raises:
-        UserError: there is no run in this folder, the data are not there, or the model cannot serve them.
+        UserError: the folder has no run, the data are missing, or the model does not fit them.
     """
     workdir = Workdir.existing(path)
     experiment = Experiment.of(overridden(config_of(workdir), asked.data))
@@ -132,42 +132,42 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
 
 def _split(prepared: Prepared, name: str) -> Split:
     if name not in prepared.splits:
-        raise UserError(f"--split='{name}': the data have {', '.join(prepared.splits)}")
+        raise UserError(f"--split='{name}': the splits are {', '.join(prepared.splits)}")
     return prepared.splits[name]
 
 
 def evaluated(
     experiment: Experiment, params: Params, split: Split, name: str, step: int, limit: int | None = None
 ) -> Evaluation:
-    """Evaluate parameters on a split, or on so many batches of it, on one device."""
+    """Evaluate parameters on a split, or on its first `limit` batches, on one device."""
     batches = eval_batches(split, experiment.batch_size, limit=limit)
     found = evaluation(step, name, split, evaluate(_scorer(experiment, params), batches))
-    return judged(experiment, params, split, found, limit)
+    return with_task_metrics(experiment, params, split, found, limit)
 
 
 def prepare_lengths(experiment: Experiment, processor: Processor | None) -> list[tuple[Experiment, Split]]:
-    """Prepare the validation split at each of the experiment's lengths, for batches of as many tokens as in training.
+    """Prepare the validation split at each of the experiment's lengths, for batches with as many tokens as in training.
 
     Raises:
-        UserError: a split has too little text for a length, or the model has no such length.
+        UserError: a split has too little text for a length, or the model does not support it.
     """
     others = [experiment.at_length(length) for length in experiment.eval_lengths]
     return [(other, other.data().prepare(cache_folder(), processor).splits['validation']) for other in others]
 
 
 def evaluate_lengths(prepared: Sequence[tuple[Experiment, Split]], params: Params, step: int) -> Iterator[Evaluation]:
-    """Evaluate parameters at each of the lengths that `prepare_lengths` returns, on one device."""
+    """Evaluate parameters at each length of `prepare_lengths`, on one device."""
     for other, split in prepared:
         name = f'validation_{other.data().context_length}'
         yield evaluated(other, params, split, name, step, other.eval_batches or None)
 
 
 def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) -> Evaluation:
-    """Add to the means over a split what follows from them."""
+    """Return an evaluation from the means over a split, with derived metrics."""
     return Evaluation(step, name, split.targets, split.unit, {**metrics, **split.derived(metrics)})
 
 
-def judged(
+def with_task_metrics(
     experiment: Experiment,
     params: Params,
     split: Split,
@@ -175,14 +175,14 @@ def judged(
     limit: int | None = None,
     backend: Backend | None = None,
 ) -> Evaluation:
-    """Add the metrics of the task's predictions that are evaluated example by example, if it has any.
+    """Add the metrics that the task evaluates per example, if it has any.
 
     Args:
-        limit: batches at most; None: all.
-        backend: the devices that share the batches; None for one device, which has all.
+        limit: maximum number of batches; None for all.
+        backend: backend whose devices share the batches; None for one device.
 
     Raises:
-        UserError: `judge` returns something else than estimates.
+        UserError: `judge` returns a value other than an estimate.
     """
     task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
     found = replace(found, loss_unit=declared(experiment).metrics['loss'].unit)
@@ -208,10 +208,10 @@ def judged(
 
 
 def _shared_batches(split: Split, batch_size: int, limit: int | None, backend: Backend) -> Iterator[Rows]:
-    """Yield the rows of this process, numbered: a whole batch for each shard, as one device alone would have.
+    """Yield the rows of this process with their indices: a whole batch per shard, as on a single device.
 
-    In batches of another size the last bits of a number might be others. (So may they be where weights are split over
-    devices, whose sums XLA then orders.)
+    Batches of another size might change the last bits of a number. (So may weights sharded over devices, since XLA then
+    orders the sums.)
     """
     shards, (process, processes) = backend.shards, backend.reads
     rounds = eval_batches(split, shards * batch_size, process, processes, limit and -(-limit // shards))
@@ -222,7 +222,7 @@ def _shared_batches(split: Split, batch_size: int, limit: int | None, backend: B
 
 
 def _numbered(predict: Callable[[Params, Any], Any]) -> Callable[[Params, Any], Any]:
-    """Let predictions keep the numbers of their rows, whichever order the devices have them in."""
+    """Return a function whose predictions include the row indices, since devices may reorder rows."""
 
     def numbered(params: Params, rows: Any) -> Any:
         given = {name: part for name, part in rows.items() if name != _NUMBER}
@@ -242,7 +242,7 @@ def _in_order(
 
 
 def baseline_of(experiment: Experiment, prepared: Prepared, name: str, step: int = 0) -> Evaluation | None:
-    """Evaluate the experiment's baseline on the split of that name; None where it has none."""
+    """Evaluate the experiment's baseline on a split; return None if there is none."""
     if experiment.baseline is None:
         return None
     split = prepared.splits[name]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment: the fields that every config has, checked and typed."""
+"""Experiment: the fields of every config, checked and typed."""
 
 import math
 import os
@@ -31,38 +31,38 @@ from saccade.types import (
 
 @dataclass(frozen=True)
 class Experiment:
-    """Experiment: a built config, of values and parts.
+    """Experiment: a config with built parts and checked values.
 
     Attributes:
-        seed: of initialisation, data order and whatever is random in a step. JAX reads 32 bits of it.
-        steps: training steps in all.
-        batch_size: rows a step, over all devices and processes.
-        log_every, eval_every, checkpoint_every: steps between; 0 for only at the end.
-        eval_batches: batches of each evaluation before the last; 0 for the whole split. The last covers the whole
-            split, whatever this is: reports compare its metrics, and `launch/evaluate.py` gives the same.
-        eval_lengths: lengths of a sequence, in tokens, at which the end of training measures the validation split
-            too, as split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
-        keep_last, keep_best: checkpoints kept: so many of the latest, and so many of the best.
-        keep_best_by: metric of the validation split by which they are best, as 'accuracy'; None for the task's own,
-            which is `loss` but of dual encoders, whose loss depends on `batch_size`.
-        backend: how a step is spread over devices.
-        mesh: devices along each named axis; -1 is the rest.
-        dtype: of the computation; parameters and optimizer state are float32.
-        accumulate: microbatches a step.
-        ema: decay of the moving average of the parameters that evaluation uses, (1 + step) / (10 + step) until that is
-            more; 0 for none.
-        init_from: a run or a Hugging Face directory whose weights to start from.
-        adapt: what makes those weights fit this model, as `train.init.upcycle:grouped` or `train.init.partial:body`;
-            None where they must fit already.
-        inherit: the field that takes the model of `init_from`, where it is given, as 'model'; see `train.init.inherit`.
-        init_part: which of several models of `init_from` is meant, as 'discriminator' of a run of ELECTRA.
-        low_rank: trains small updates of weights that stay as they are, as `train.low_rank:LowRank`; None to train the
-            weights themselves.
-        sample: what to show at each evaluation.
-        baseline: a function of the training split, the validation split and the vocabulary's size, None where there is
-            no vocabulary, that gives nats per target, or metrics by name, printed next to the model's at the end.
-        extended: more steps that the run was given, in order; `--extend` writes them.
-        logging: where the log goes besides the run's folder and the console.
+        seed: seed of initialisation, data order and all randomness in a step; 32 bits in JAX.
+        steps: total number of training steps.
+        batch_size: rows per step, over all devices and processes.
+        log_every, eval_every, checkpoint_every: intervals in steps; 0 for only at the end.
+        eval_batches: batches of each evaluation before the last; 0 for the whole split. The last evaluation always
+            covers the whole split: reports compare its metrics, and `launch/evaluate.py` gives the same.
+        eval_lengths: further sequence lengths, in tokens, at which the validation split is evaluated at the end, as
+            split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
+        keep_last, keep_best: number of latest and of best checkpoints to keep.
+        keep_best_by: metric of the validation split that ranks checkpoints, as 'accuracy'; None for the task's own,
+            which is `loss` except for dual encoders, whose loss depends on `batch_size`.
+        backend: 'jit' over a mesh, or 'pmap'.
+        mesh: number of devices along each named axis; -1 is the rest.
+        dtype: dtype of the computation; parameters and optimizer state are float32.
+        accumulate: number of microbatches per step.
+        ema: decay of the moving average of the parameters that evaluation uses, or (1 + step) / (10 + step) if that is
+            less; 0 for none.
+        init_from: a run or a Hugging Face directory with the initial weights.
+        adapt: converts those weights to this model, as `train.init.upcycle:grouped` or `train.init.partial:body`; None
+            if they fit.
+        inherit: field that is replaced by the model of `init_from`, if that is given, as 'model'; see
+            `train.init.inherit`.
+        init_part: selects one of several models of `init_from`, as 'discriminator' of a run of ELECTRA.
+        low_rank: trains low-rank updates of frozen weights, as `train.low_rank:LowRank`; None to train the weights.
+        sample: sample to show at each evaluation.
+        baseline: function of the training split, the validation split and the vocabulary size (None without a
+            vocabulary) that returns nats per target, or metrics by name, printed next to the model's at the end.
+        extended: extensions of the run by more steps, in order; `--extend` writes them.
+        logging: log sinks in addition to the run's folder and the console.
     """
 
     seed: Annotated[int, Range(least=0, most=2**32 - 1)]
@@ -99,7 +99,7 @@ class Experiment:
     def __post_init__(self) -> None:
         for name, value in self.data.arguments:
             if isinstance(value, str) and not _is_unicode(value):
-                raise UserError(f'config.data.{name}: {value!r} is not UTF-8; rename what it names')
+                raise UserError(f'config.data.{name}: {value!r} is not UTF-8; rename the file or folder')
         if self.batch_size % self.accumulate:
             raise UserError(
                 f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
@@ -107,60 +107,61 @@ class Experiment:
         if self.adapt is not None and not (self.init_from or self.inherit):
             raise UserError('config.adapt: there are no weights to adapt; give config.init_from, a run or a folder')
         if self.init_part and not self.init_from:
-            raise UserError(f"config.init_part: '{self.init_part}' is a part of no run; give config.init_from")
+            raise UserError(f"config.init_part: '{self.init_part}' needs config.init_from, a run")
         for number, sink in enumerate(self.logging):
             if not isinstance(sink.target, type) and 'return' not in getattr(sink.target, '__annotations__', {}):
-                raise UserError(f'config.logging[{number}]: {sink.name} is no Sink: it does not say what it makes')
+                raise UserError(f'config.logging[{number}]: {sink.name} is not a Sink: it has no return annotation')
         self._require_model()
         self._require_batch()
 
     @property
     def tokens(self) -> int:
-        """Tokens of a batch: the places of its rows; where there are images, those that the model makes of them."""
+        """Tokens per batch: positions of its rows; for images, the positions that the model makes of them."""
         like = self.data().batch_like(self.batch_size)
         length = self.model().context_length if 'images' in like else self.data().context_length
-        _, *texts, _ = like['segments'].shape  # a row may hold several
+        _, *texts, _ = like['segments'].shape  # a row may have several texts
         return self.batch_size * math.prod(texts) * length
 
     def _require_model(self) -> None:
-        """Refuse a model of another kind than the task trains."""
+        """Check that the model is of the kind that the task trains."""
         protocol, words = getattr(self.task.target, 'trains', (Model, 'a model'))
         missing = lacking(self.model.target, protocol)
         if missing:
             raise UserError(
-                f'config.task: {self.task.name} needs {words}; config.model, {self.model.name}, is none: {missing[0]}'
+                f'config.task: {self.task.name} needs {words}; config.model, {self.model.name}, is not one: '
+                f'{missing[0]}'
             )
 
     def _require_batch(self) -> None:
-        """Refuse data whose batches lack what the task reads, or the model embeds."""
+        """Check that the data's batches have the arrays that the task reads and the model embeds."""
         there = self.data().batch_like(self.batch_size)
         if missing := [name for name in getattr(self.task.target, 'reads', ()) if name not in there]:
             raise UserError(
-                f'config.task: {self.task.name} reads {", ".join(missing)} of a batch; config.data, {self.data.name}, '
-                f'gives {", ".join(there)}'
+                f'config.task: {self.task.name} reads {", ".join(missing)} from a batch; config.data, '
+                f'{self.data.name}, has {", ".join(there)}'
             )
         reads = getattr(self.model(), 'reads', ())
         if missing := [name for name in ((reads,) if isinstance(reads, str) else reads) if name not in there]:
             raise UserError(
-                f'config.model: {self.model.name} embeds {", ".join(missing)} of a batch; config.data, '
-                f'{self.data.name}, gives {", ".join(there)}'
+                f'config.model: {self.model.name} embeds {", ".join(missing)} from a batch; config.data, '
+                f'{self.data.name}, has {", ".join(there)}'
             )
 
     @property
     def adapter(self) -> Adapter:
-        """Makes the model's parameters of those that are trained."""
+        """Adapter from the trained parameters to the model's."""
         return self.low_rank() if self.low_rank else Whole()
 
     def at_length(self, length: int) -> 'Experiment':
-        """The same on sequences of another length in tokens, in batches of about as many tokens.
+        """Return the experiment at another sequence length in tokens, in batches of about as many tokens.
 
         Raises:
-            UserError: the model is not of one sequence.
+            UserError: the model has several sequences.
         """
         if not isinstance(self.model(), OfOneSequence):
             raise UserError(
-                f'{self.model.name} has a context for its source and one for its target, so there is no one length of '
-                f'{length} tokens to evaluate it at; it is evaluated at that of its training alone'
+                f'{self.model.name} has separate contexts for source and target, so it cannot be evaluated at a single '
+                f'length of {length} tokens, only at its training lengths'
             )
         rows = max(self.batch_size * self.data().context_length // length, 1)
         data, model = self.data.replace(context_length=length), self.model.target.at_length(self.model, length)
@@ -177,12 +178,12 @@ class Experiment:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether it has no surrogates, which Python has for bytes of a path that are not UTF-8."""
+    """True if text has no surrogates, which Python uses for bytes of a path that are not UTF-8."""
     return not any('\ud800' <= character <= '\udfff' for character in text)
 
 
 def cache_folder() -> Path:
-    """Where prepared data is kept between runs: $SACCADE_CACHE, or saccade below the user's cache folder.
+    """Return the cache folder of prepared data: $SACCADE_CACHE, or saccade in the user's cache folder.
 
     Raises:
         UserError: the user has no home folder.
@@ -191,4 +192,4 @@ def cache_folder() -> Path:
     try:
         return expanded(os.environ.get('SACCADE_CACHE') or f'{base}/saccade')
     except UserError as error:
-        raise UserError(f'{error}; prepared data are kept there: set SACCADE_CACHE to another folder') from None
+        raise UserError(f'{error}; prepared data are stored there: set SACCADE_CACHE to another folder') from None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extension of a run by `--extend`: which changes of its steps are allowed, and which are refused."""
+"""Extension of a run by `--extend`, and checks of changes of its number of steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,10 +18,10 @@ def extended(config: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
     """Return the config of a run with more steps.
 
     Args:
-        asked: of the form WAY:STEPS, as 'rewarmed:500'.
+        asked: extensions of the form WAY:STEPS, as 'rewarmed:500'.
 
     Raises:
-        UserError: there is no such way, or it does not fit the run.
+        UserError: the way is unknown, or does not fit the run.
     """
     for ask in asked:
         way, _, more = ask.partition(':')
@@ -37,29 +37,29 @@ def extended(config: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
 
 
 def extends(there: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether what is asked for is the run that is there, or that with more extensions."""
+    """True if the requested config is the recorded run's, or that with more extensions."""
     old, new = ([_in_float32(spec) for spec in config.get('extended', ())] for config in (there, asked))
     added = new[len(old) :]
     return new[: len(old)] == old and (not added or added[0]['after'] == there['steps'])
 
 
 def _in_float32(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Round the rates of an extension, which a run takes in float32, however many digits of them were written."""
+    """Round the rates of an extension to float32, as a run uses them, regardless of the written digits."""
     return {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in spec.items()}
 
 
 def require_same_rates(experiment: Experiment, steps: Any, done: int) -> None:
-    """Refuse other steps for a run whose learning rates of the steps that were taken follow from their number.
+    """Check that another number of steps does not change the learning rates of completed steps.
 
     Args:
-        steps: that the run had.
-        done: that it has taken.
+        steps: number of steps in the recorded config.
+        done: number of completed steps.
 
     Raises:
-        UserError: so it is; what would do is named.
+        UserError: it changes them; the message has alternatives.
     """
     if type(steps) is not int or steps < 1:
-        raise UserError(f'config.json: steps is {steps!r}, which is no number of steps')
+        raise UserError(f'config.json: steps is {steps!r}, which is not a number of steps')
     if experiment.steps == steps or experiment.extended or not done:
         return
     then, now = (rates_of(learning_rate(each), done) for each in (replace(experiment, steps=steps), experiment))
@@ -67,6 +67,6 @@ def require_same_rates(experiment: Experiment, steps: Any, done: int) -> None:
         more = experiment.steps - steps
         instead = f'keep --config.steps={steps} and add --extend=rewarmed:{more}' if more > 0 else f'keep {steps}'
         raise UserError(
-            f'config.steps: {experiment.steps} asked for, {steps} there: the learning rate follows from it, and that '
-            f'of step {done} would jump from {then[-1]:.3g} to {now[-1]:.3g}; {instead}'
+            f'config.steps: {experiment.steps} instead of {steps}: the learning rate depends on it, and would jump at '
+            f'step {done} from {then[-1]:.3g} to {now[-1]:.3g}; {instead}'
         )

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extensions: more steps for a run, and their learning rate.
 
-A schedule that falls over the whole run would jump back up if the run were simply given more steps. So the steps
-that a run was started with keep their schedule, and each extension says what the rate does after them:
+A schedule that decays over the whole run would jump back up if the run were simply given more steps. So the original
+steps keep their schedule, and each extension defines the learning rate after them:
 
-    launch/train.py ... --extend=constant:500     500 more steps at the rate of the last
-    launch/train.py ... --extend=rewarmed:500     the rate warms up to its peak and decays once more
+    launch/train.py ... --extend=constant:500     500 more steps at the last learning rate
+    launch/train.py ... --extend=rewarmed:500     the learning rate warms up to its peak and decays once more
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,35 +27,35 @@ _NOTHING = 1e-3  # a rate that is a smaller share of the peak trains nothing
 
 @runtime_checkable
 class Extension(Protocol):
-    """Base of an extension: the learning rate after the steps that a run had.
+    """Base of an extension: the learning rate after the original steps of a run.
 
     Attributes:
-        after: steps that the run had before.
+        after: number of steps that the run had before.
     """
 
     after: int
 
     def __call__(self, before: optax.Schedule, steps: int) -> optax.Schedule:
-        """Return the schedule of a run of `steps` steps that follows another for its first `after`."""
+        """Return the schedule of a run of `steps` steps whose first `after` steps follow another schedule."""
         ...
 
     def words(self, before: optax.Schedule, steps: int) -> str:
-        """Say what the learning rate does from step `after` to `steps`."""
+        """Return a description of the learning rate from step `after` to `steps`."""
         ...
 
 
 @dataclass(frozen=True)
 class Held:
-    """Constant extension: the learning rate of the last step before, for all steps after it."""
+    """Constant extension: the last learning rate, for all further steps."""
 
     after: int
 
     @classmethod
     def of(cls, before: optax.Schedule, after: int, more: int) -> 'Held':
-        """Follow a schedule.
+        """Return the extension of a schedule.
 
         Raises:
-            UserError: its last rate would train nothing.
+            UserError: its last learning rate would train nothing.
         """
         rates = rates_of(before, after)
         if rates[-1] < _NOTHING * rates.max():
@@ -69,21 +69,21 @@ class Held:
         return optax.join_schedules([before, optax.constant_schedule(before(self.after - 1))], [self.after])
 
     def words(self, before: optax.Schedule, steps: int) -> str:
-        """Say that the learning rate stays at that of the last step before."""
+        """Return a description of the constant learning rate."""
         return f'the learning rate stays at {before(self.after - 1):.3g} from step {self.after} to {steps}'
 
 
 @dataclass(frozen=True)
 class Rewarmed:
-    """Re-warming extension: the rate warms up in a straight line, then decays to `floor` along half a cosine.
+    """Re-warming extension: the learning rate warms up linearly, then decays to `floor` along half a cosine.
 
     Ibrahim et al. 2024, Simple and Scalable Strategies to Continually Pre-train Large Language Models, section 4.1,
-    https://arxiv.org/abs/2403.08763: re-warm to the highest rate of the training before, and re-decay to its lowest.
+    https://arxiv.org/abs/2403.08763: re-warm to the maximum of the previous training, and re-decay to its minimum.
 
     Attributes:
-        warmup: steps from the last rate before to the peak.
-        peak: the highest learning rate.
-        floor: the learning rate at the end.
+        warmup: steps from the last learning rate to the peak.
+        peak: maximum learning rate.
+        floor: final learning rate.
     """
 
     after: int
@@ -93,7 +93,7 @@ class Rewarmed:
 
     @classmethod
     def of(cls, before: optax.Schedule, after: int, more: int) -> 'Rewarmed':
-        """Follow a schedule: to its highest rate within a tenth of the steps, and down to its last."""
+        """Return the extension of a schedule: to its maximum in a tenth of the steps, then to its last value."""
         rates = rates_of(before, after)
         peak, floor = (float(str(rate)) for rate in (rates.max(), rates[-1]))  # in float32's digits: 0.001
         return cls(after, more // 10, peak, floor)
@@ -114,7 +114,7 @@ class Rewarmed:
         return optax.join_schedules([before, rise, fall], [self.after, self.after + self.warmup])
 
     def words(self, before: optax.Schedule, steps: int) -> str:
-        """Say between which rates the learning rate rises and falls, and at which steps."""
+        """Return a description of the warmup and the decay."""
         return (
             f'the learning rate rises from {before(self.after - 1):.3g} at step {self.after} to {self.peak:.3g} at '
             f'step {self.after + self.warmup}, and falls to {self.floor:.3g} at step {steps}'
@@ -125,11 +125,11 @@ WAYS: Mapping[str, type[Held] | type[Rewarmed]] = {'constant': Held, 'rewarmed':
 
 
 def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> Any:
-    """Return the learning rate by step of a run of `steps` steps in all.
+    """Return the learning rate by step for a run of `steps` steps in all.
 
     Args:
-        schedule: from a number of steps to an optax schedule, as in `train.schedule`.
-        extended: the extensions, in order.
+        schedule: function from a number of steps to an optax schedule, as in `train.schedule`.
+        extended: extensions, in order.
 
     Raises:
         UserError: they are not in order, or one does not fit.
@@ -142,7 +142,7 @@ def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> Any
 
 
 def extension_lines(schedule: Any, extended: Sequence[Extension], steps: int) -> Iterator[str]:
-    """Say what each extension does to the learning rate; the arguments are those of `schedule_of`."""
+    """Yield a description of each extension; the arguments are as in `schedule_of`."""
     ends = _ends(extended, steps)
     for number, (extension, end) in enumerate(zip(extended, ends[1:], strict=True)):
         before = schedule_of(schedule, extended[:number], ends[number])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Refusal of a training step that its devices have no memory for, with a batch size that fits."""
+"""Error for a training step that exceeds the memory of its devices, with a batch size that fits."""
 
 from dataclasses import replace
 
@@ -12,14 +12,14 @@ from saccade.train.plan import LARGE
 from saccade.train.setup import make_backend, row_shards
 from saccade.types import UserError
 
-TOO_LARGE = 1.5  # share of a device's memory above which a step is refused: the analysis may overestimate
+TOO_LARGE = 1.5  # multiple of a device's memory above which a step is rejected: the analysis may overestimate
 
 
 def too_large(experiment: Experiment, peak: int, limit: int) -> UserError:
-    """Return the error of a step whose peak is above the limit of a device, both in bytes.
+    """Return the error for a step whose peak exceeds the limit of a device, both in bytes.
 
-    Memory is taken as linear in the batch size, between this one and the smallest that the devices can share, which is
-    compiled. The proposed size leaves the margin below which a plan warns.
+    Memory is assumed linear in the batch size, between this one and the smallest that the devices can share, which is
+    compiled. The proposed size is below the margin at which a plan warns.
     """
     size, smallest = experiment.batch_size, row_shards(experiment) * experiment.accumulate
     least = peak if size == smallest else _peak_at(experiment, smallest)
@@ -30,8 +30,8 @@ def too_large(experiment: Experiment, peak: int, limit: int) -> UserError:
         fitting = smallest + int((room - least) * (size - smallest) / (peak - least))
         remedy = f'batch_size={fitting // smallest * smallest} fits'
     return UserError(
-        f'config.batch_size={size}: a step needs {readable(peak)} a device, which has {readable(limit)}; {remedy}. '
-        'launch/preflight.py shows what else saves memory; --force starts the run regardless'
+        f'config.batch_size={size}: a step needs {readable(peak)} per device, but a device has {readable(limit)}; '
+        f'{remedy}. launch/preflight.py shows other ways to save memory; --force starts the run regardless'
     )
 
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""FSDP all-gather: weights that are sharded along `fsdp` are gathered where they are used, one layer at a time.
+"""FSDP all-gather: weights sharded along `fsdp` are gathered where they are used, one layer at a time.
 
-This is ZeRO stage 3 (Rajbhandari et al. 2020, https://arxiv.org/abs/1910.02054): what a device sends grows with the
-weights, and not with the activations. Told only where weights lie, XLA's partitioner may rather split activations
-along the width and sum over devices what each makes of its part, which is many times as much.
+This is ZeRO stage 3 (Rajbhandari et al. 2020, https://arxiv.org/abs/1910.02054): the communication of a device grows
+with the weights, not with the activations. Given only the sharding of weights, XLA's partitioner may instead split
+activations along the width and sum partial results over devices, which is many times as much.
 
-Modules know nothing of it: the runner that goes through a model's layers is wrapped, and hands each its weights whole.
+Modules are unaware of it: the runner of a model's layers is wrapped, and passes each layer its gathered weights.
 """
 
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ from saccade.train.mesh import AnyMesh, spec_of
 from saccade.train.optimizer import each_leaf
 from saccade.types import Part, Runner
 
-_LAYERS = 'layers/'  # where a tower has the parameters of its stack
+_LAYERS = 'layers/'  # path of the stack's parameters in a tower
 
 
 @dataclass(frozen=True)
 class AllGathered:
-    """FSDP all-gather: a runner that gives each layer its weights whole.
+    """FSDP all-gather: a runner that passes each layer its gathered weights.
 
     Attributes:
-        run: the runner that it wraps.
-        mesh: on which weights lie.
-        axes: of the stack's parameters, by path, as in 'pattern_0/mixer/query'.
+        run: the wrapped runner.
+        mesh: mesh of the weights.
+        axes: axes of the stack's parameters, by path, as in 'pattern_0/mixer/query'.
     """
 
     run: Part[Runner]
@@ -54,11 +54,11 @@ class AllGathered:
 
 
 def gathering(model: Part, axes: Mapping[str, str], mesh: AnyMesh, path: str = '') -> Part:
-    """The same model, which gathers the weights of its layers on this mesh: the field `run` of its towers is wrapped.
+    """Return the model with gathered weights on this mesh: the field `run` of its towers is wrapped.
 
     Args:
-        axes: of its parameters, by path.
-        path: of the model's own parameters among these, with a slash at its end.
+        axes: axes of its parameters, by path.
+        path: path of the model's own parameters among them, with a trailing slash.
     """
     inner = {name: value for name, value in model.arguments if isinstance(value, Part)}
     changed = {name: gathering(value, axes, mesh, f'{path}{name}/') for name, value in inner.items()}
@@ -70,7 +70,7 @@ def gathering(model: Part, axes: Mapping[str, str], mesh: AnyMesh, path: str = '
 
 
 def outside_layers(axes: Mapping[str, str], mesh: AnyMesh, params: PyTree) -> PyTree:
-    """Gather what is not of a stack of layers: embeddings, heads, and all of a model that has no such stack."""
+    """Gather parameters outside stacks of layers: embeddings, heads, and all of a model without a stack."""
 
     def place(path: str, leaf: jax.Array) -> jax.Array:
         declared = axes.get(path)
@@ -81,7 +81,7 @@ def outside_layers(axes: Mapping[str, str], mesh: AnyMesh, params: PyTree) -> Py
 
 
 def _whole(leaf: jax.Array, stored: PartitionSpec, mesh: AnyMesh) -> jax.Array:
-    """Gather a leaf along `fsdp`; its gradient is summed and split again."""
+    """Gather a leaf along `fsdp`; its gradient is reduce-scattered."""
     used = PartitionSpec(*(None if axis == 'fsdp' else axis for axis in stored))
     if used == stored:
         return leaf

@@ -4,11 +4,11 @@
 
     g = sum over microbatches and devices of grad(sum over losses i of total_i / W_i)
 
-W_i is the weight of loss i in the whole batch, as its number of targets or of tokens; a task has one loss or several,
-and its model's parts add theirs. Totals and weights are summed before they are divided, so a step gives the same
-numbers however its rows are spread over microbatches, devices and processes. The exceptions are parts that declare
-`mixes_rows`: they compute something over the rows that come together, and under `accumulate` and `pmap` these are the
-rows of a microbatch, or of a device. Over a mesh, by `jit`, a step's rows are always those of the whole batch.
+W_i is the weight of loss i in the whole batch, such as its number of targets or tokens; a task has one or several
+losses, and its model's parts add theirs. Totals and weights are summed before the division, so a step is independent of
+the distribution of its rows over microbatches, devices and processes. The exceptions are parts that declare
+`mixes_rows`: they compute a function of several rows: of a microbatch under `accumulate`, of a device under `pmap`, and
+of the whole batch over a mesh, by `jit`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,18 +30,18 @@ from saccade.train.optimizer import each_leaf
 from saccade.types import AcrossRows, Batch, Metric, Params, Scales, Task, Total, is_zero
 
 Metrics = dict[str, Array]
-Scaled = Mapping[str, Any]  # numbers or, while a program is traced, arrays
+Scaled = Mapping[str, Any]  # numbers or, at tracing, arrays
 
 
 @struct.dataclass
 class TrainState:
-    """Training state: all that a run carries from step to step, and all that a checkpoint holds.
+    """Training state: everything that is passed from step to step and stored in a checkpoint.
 
     Attributes:
-        step: steps taken.
-        params: what the run's adapter makes the model's parameters of.
+        step: number of completed steps.
+        params: trained parameters, from which the run's adapter derives the model's.
         key: raw data of the run's PRNG key; each step folds its number in.
-        ema: moving average of these parameters, where the run keeps one.
+        ema: moving average of these parameters, if enabled.
     """
 
     step: Int[Array, '*devices']
@@ -52,24 +52,24 @@ class TrainState:
 
     @property
     def averaged(self) -> Params:
-        """What evaluation takes: the average where there is one, else the parameters."""
+        """Parameters for evaluation: the average if there is one, otherwise the parameters."""
         return self.params if self.ema is None else self.ema
 
 
 @dataclass(frozen=True)
 class Learner:
-    """Learner: the training step and the evaluation step of a model, as pure functions; it holds no arrays.
+    """Training step and evaluation step of a model, as pure functions; it holds no arrays.
 
     Attributes:
-        accumulate: microbatches a step.
+        accumulate: number of microbatches per step.
         ema: decay of the average of the parameters, which is less in the first steps; 0 for none.
         axis: name of the device axis to sum over, under `pmap`.
-        adapter: makes the model's parameters of those that are trained.
-        place: puts the model's parameters, in the dtype of the computation, where they are used.
-        axes: declared of each parameter of a state, by its path, as 'D -> N H'.
-        scales: numbers that compiled programs take as arguments, by their path in the config; see `train.scales`.
-        rescaled: returns the fields of the learner that depend on these, made of other ones.
-        initial: makes the model's parameters of a key and such numbers; None for `task.init`.
+        adapter: derives the model's parameters from the trained ones.
+        place: gathers the model's parameters, in the computation dtype, where they are used.
+        axes: declared axes of each parameter of a state, by path, as 'D -> N H'.
+        scales: numbers that are arguments of compiled programs, by config path; see `train.scales`.
+        rescaled: returns the fields of the learner that depend on given scales.
+        initial: returns the model's initial parameters from a key and scales; None for `task.init`.
     """
 
     model: Any
@@ -94,7 +94,7 @@ class Learner:
     )
 
     def init(self, key: Array, batch: Batch, scales: Scaled | None = None) -> TrainState:
-        """Make the state before the first step; `key` is raw key data, `scales` as for a step."""
+        """Return the initial state; `key` is raw key data, `scales` as for a step."""
         optimizer = self._of(scales).optimizer
         initial, run = jax.random.split(jax.random.wrap_key_data(key))
         if self.initial is None:
@@ -113,13 +113,13 @@ class Learner:
     def train_step(
         self, state: TrainState, batch: Batch, rate: Float[Array, ''] | None = None, scales: Scaled | None = None
     ) -> tuple[TrainState, Metrics]:
-        """Take one step. Among the metrics, `squares` holds each gradient leaf's sum of squares.
+        """Take one step. In the metrics, `squares` has each gradient leaf's sum of squares.
 
         Args:
-            rate: the learning rate of this step; None for what the schedule says. Given it, the program knows no
-                schedule, so that runs which differ in that alone share it.
-            scales: numbers in place of the learner's own `scales`; None for these. Given them as arguments, the program
-                serves runs that differ in them.
+            rate: learning rate of this step; None for the schedule's. As an argument it keeps the schedule out of the
+                program, so runs that differ only in the schedule share it.
+            scales: replacements of the learner's own `scales`; None for these. As arguments they let runs that differ
+                in them share the program.
         """
         return self._of(scales)._step(state, batch, rate)
 
@@ -131,7 +131,7 @@ class Learner:
         params = optax.apply_updates(state.params, updates)
         ema = None if is_zero(self.ema) else self._averaged(state.ema, params, state.step)
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
-        # What a statistic is to move by is no slope of the loss.
+        # The update of a statistic is not a gradient of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
         metrics = {name: total.mean() for name, total in totals.items()}
         metrics |= {
@@ -142,7 +142,7 @@ class Learner:
         return state.replace(step=state.step + 1, params=params, opt_state=opt_state, ema=ema), metrics
 
     def eval_step(self, params: Params, batch: Batch, scales: Scaled | None = None) -> dict[str, Total]:
-        """Return the totals of one batch, without dropout; by microbatches too, so that it fits where a step does."""
+        """Return the totals of one batch, without dropout; also by microbatches, to fit the memory of a step."""
         task = self._of(scales)._task
 
         def microbatch(number: Array, rows: Batch) -> dict[str, Total]:
@@ -152,14 +152,14 @@ class Learner:
 
     @property
     def _task(self) -> Task:
-        """The task, which may compare the rows of all devices."""
+        """Task, which may compare rows across all devices."""
         return self.task.across(self.axis) if self.axis and isinstance(self.task, AcrossRows) else self.task
 
     def _of(self, scales: Scaled | None) -> 'Learner':
         return replace(self, **self.rescaled(scales)) if scales else self
 
     def weights(self, state: TrainState) -> Params:
-        """Return the model's parameters, as evaluation takes them."""
+        """Return the model's parameters for evaluation."""
         return self.adapter.merged(state.averaged)
 
     def _gradient(self, state: TrainState, batch: Batch) -> tuple[dict[str, Total], Params]:
@@ -171,8 +171,8 @@ class Learner:
             return self._task.loss(self.model, self._cast(params), rows, jax.random.fold_in(key, number), True)
 
         weight = None
-        if self.accumulate > 1:  # a first loop over the microbatches, of what their weights need alone
-            totals_of = jax.jit(totals_of)  # so that both loops share one trace of the model
+        if self.accumulate > 1:  # first loop over the microbatches, for their weights only
+            totals_of = jax.jit(totals_of)  # both loops share one trace of the model
             own_weight = without_dead_code(lambda *rows: totals_of(state.params, *rows, key)['loss'].weight)
             weight = self._summed(self._accumulated(own_weight, batch))
 
@@ -188,19 +188,19 @@ class Learner:
         return totals, gradient
 
     def _cast(self, params: Params) -> Params:
-        # Merged before they are rounded: in bfloat16 a small update of a large weight would be lost.
+        # Merge before rounding: in bfloat16 a small update of a large weight would be lost.
         return self.place(cast(self.adapter.merged(params), self.dtype))
 
     def _averaged(self, average: Params, params: Params, step: Array) -> Params:
-        """Move the average; at first, when it would be of the initial parameters, by more (as TensorFlow's does)."""
+        """Update the average, with a smaller decay in the first steps (as in TensorFlow)."""
         move = 1.0 - jnp.minimum(self.ema, (1 + step) / (10 + step))
-        # In this form the average of what does not change is that, bit for bit.
+        # In this form the average of a constant is exact.
         return jax.tree.map(lambda old, new: old + move * (new - old), average, params)
 
     def _accumulated(self, microbatch: Any, batch: Batch) -> PyTree:
         if self.accumulate == 1:
             return microbatch(jnp.zeros((), jnp.int32), batch)
-        # Rows of one microbatch lie apart, so that each device keeps the rows it has.
+        # Strided microbatches, so that each device keeps its own rows.
         parts = {name: rearrange(rows, '(B A) ... -> A B ...', A=self.accumulate) for name, rows in batch.items()}
         numbers = jnp.arange(self.accumulate)
         zeros = jax.tree.map(
@@ -218,6 +218,6 @@ class Learner:
 
 
 def cast(params: Params, dtype: str) -> Params:
-    """Parameters in the dtype of the computation."""
-    # Statistics stay as they are kept: in bfloat16 a small move of a large one would be lost.
+    """Return parameters in the computation dtype."""
+    # Statistics keep their dtype: in bfloat16 a small update of a large one would be lost.
     return each_leaf(params, lambda path, leaf: leaf if is_statistic(path) else leaf.astype(dtype))

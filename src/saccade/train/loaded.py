@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models in Python: `saccade.load('runs/a')` gives one to generate text with, to embed and to predict.
+"""Trained models in Python: `saccade.load('runs/a')` returns a model that generates, embeds and predicts.
 
 model = saccade.load('runs/a')
 model.generate('def ', max_tokens=50)
-model.embed('Return the value.').vectors          [T D], of each token
+model.embed('Return the value.').vectors          [T D], one per token
 model.predict('A film like no other.').label
 """
 
@@ -28,7 +28,7 @@ from saccade.types import Params, UserError
 class Loaded:
     """Trained model in Python.
 
-    Attributes: path of the run or of the Hugging Face directory; which checkpoint; trained, what was opened.
+    Attributes: path of the run or of the Hugging Face directory; which checkpoint; trained, the opened model.
     """
 
     path: str
@@ -42,17 +42,17 @@ class Loaded:
 
     @property
     def params(self) -> Params:
-        """Its parameters, plain nested dicts of arrays."""
+        """Parameters, plain nested dicts of arrays."""
         return self.trained.params
 
     @property
     def config(self) -> dict[str, Any]:
-        """The resolved config of the run; of a Hugging Face directory, that of the model alone."""
+        """Resolved config of the run; for a Hugging Face directory only the model's."""
         return self.trained.config
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer.
+        """Tokenizer.
 
         Raises:
             UserError: the model was not trained on text.
@@ -70,13 +70,13 @@ class Loaded:
         """Return the prompt and its continuation.
 
         Args:
-            max_tokens: new tokens at most; None: as many as a Hugging Face folder says, else as the context has room
-                for, up to 200.
-            temperature: 0 is greedy; None: as a Hugging Face folder says, else 0.8.
-            sampling: top_k, top_p and min_p, as `decode.sampling:Sampler` takes them; else as the folder says.
+            max_tokens: maximum number of new tokens; None for a Hugging Face folder's setting, or else up to 200 within
+                the context.
+            temperature: 0 is greedy; None for a Hugging Face folder's setting, or else 0.8.
+            sampling: top_k, top_p and min_p, as in `decode.sampling:Sampler`; defaults are the folder's.
 
         Raises:
-            UserError: the model is no language model, or the tokens do not fit the context.
+            UserError: the model is not a language model, or the tokens do not fit the context.
         """
         generation = self.trained.generation or Generation.of_run(self.tokenizer)
         generation.warn()
@@ -86,22 +86,22 @@ class Loaded:
         return prompt + continuation.text
 
     def embed(self, text: str, layer: int = -1) -> Embedded:
-        """Return the hidden states of a text's tokens; those of the last layer, or of another.
+        """Return the hidden states of a text's tokens, from the last layer or another.
 
         Raises:
-            UserError: the text has no token, or the model no such layer.
+            UserError: the text has no tokens, or the layer does not exist.
         """
         return Embedder(self.model, self.params, self.tokenizer, layer).embed(text)
 
     def predict(self, text: str, **more: str) -> Output:
-        """Return what the task of the run predicts of one example.
+        """Return the prediction of the run's task for one example.
 
         Args:
-            text: of the data's first input.
-            more: its other inputs by name, as `pair` or `context`.
+            text: value of the data's first input.
+            more: values of its other inputs by name, as `pair` or `context`.
 
         Raises:
-            UserError: the model is no run, or was trained for something else.
+            UserError: the model is not a run, or its task makes no predictions.
         """
         if is_hub(self.path):
             raise UserError(f'{self.path}: a Hugging Face directory has no task; fine-tune it, and load the run')
@@ -116,9 +116,9 @@ def load(path: str, which: str = 'latest') -> Loaded:
     """Open a run or a local Hugging Face directory.
 
     Args:
-        which: 'latest' or 'best' checkpoint of a run, or the 'average' of its last.
+        which: 'latest' or 'best' checkpoint of a run, or 'average', the averaged parameters of its latest.
 
     Raises:
-        UserError: there is neither, or it cannot be used.
+        UserError: the path is neither, or cannot be used.
     """
     return Loaded(path, which, open_trained(init_from=path, which=which))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training loop: from a config to a trained model in the run's folder, with logs, evaluations and checkpoints."""
+"""Training loop: trains the model of a config in the run's folder, with logs, evaluations and checkpoints."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +23,8 @@ from saccade.train.evaluate import (
     evaluate,
     evaluate_lengths,
     evaluation,
-    judged,
     prepare_lengths,
+    with_task_metrics,
 )
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
@@ -46,13 +46,13 @@ from saccade.types import Params, Prepared, Processor, Split, UserError
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a launch that are no part of the experiment.
+    """Options of a launch that are not part of the experiment.
 
     Attributes:
         profile: first and last step of a profiler window, written to the run's folder.
         quiet: print nothing.
-        restart: start again from step 0, and move what the run had written to `before_restart/`.
-        force: train even if a step needs far more memory than a device has.
+        restart: start again from step 0, and move the run's earlier files to `before_restart/`.
+        force: train even if a step far exceeds the memory of a device.
     """
 
     profile: tuple[int, int] | None = None
@@ -62,23 +62,24 @@ class Options:
 
 
 def train(config: Mapping[str, Any], workdir: str, options: Options = Options()) -> dict[str, Any]:
-    """Train to the end, resuming whatever the folder holds, and return the final evaluation.
+    """Train to the end, resuming from the folder's checkpoints, and return the final evaluation.
 
     Raises:
-        UserError: the config does not fit itself, the data, the devices or the folder; or training diverged.
+        UserError: the config is inconsistent, or does not fit the data, the devices or the folder; or training
+            diverged.
     """
     with Stop().heard() as stop:
         return Run(config, workdir, options).train(stop)
 
 
 class Run:
-    """Training run, made of a config and a folder; `train` goes through it once.
+    """Training run of a config in a folder; call `train` once.
 
-    Making it checks everything before anything is written to the folder, in the order of how long a check takes: the
-    config and the folder, the data, then what must be traced or compiled.
+    The constructor checks everything before anything is written to the folder, fast checks first: the config and the
+    folder, the data, then tracing and compilation.
 
     Raises:
-        UserError: the config does not fit itself, the folder, the data or the devices.
+        UserError: the config is inconsistent, or does not fit the folder, the data or the devices.
     """
 
     def __init__(self, config: Mapping[str, Any], workdir: str, options: Options) -> None:
@@ -110,7 +111,7 @@ class Run:
         self.display.say('\n'.join([*self.plan.lines(), *mixed, *changes]))
 
     def _require_same_rates(self) -> None:
-        """Refuse to change the learning rates of steps that were taken, as another number of steps may."""
+        """Check that a changed number of steps does not change the learning rates of completed steps."""
         if self.workdir.config.exists():
             saved = [int(path.name) for path in self.workdir.checkpoints.glob('[0-9]*') if path.name.isdecimal()]
             require_same_rates(self.experiment, self.workdir.read_config()['steps'], max(saved, default=0))
@@ -119,7 +120,7 @@ class Run:
         """Compile the step.
 
         Raises:
-            UserError: the compiler refuses it, as a TPU's does, because a device has less memory than it needs.
+            UserError: the compiler rejects it (on TPU) because it exceeds the memory of a device.
         """
         try:
             return make_backend(self.experiment)
@@ -130,7 +131,7 @@ class Run:
             raise too_large(self.experiment, needed, limit) from error
 
     def _require_memory(self) -> None:
-        """Refuse a step that needs far more memory than a device has.
+        """Check that a step does not far exceed the memory of a device.
 
         Raises:
             UserError: it does, and `force` is not set.
@@ -142,10 +143,10 @@ class Run:
             raise refusal
 
     def _processor(self) -> Processor | None:
-        """Return the processor of the run, or of the weights that it starts from; None: one is made from the data.
+        """Return the processor of the run, or of its initial weights; None: it is made from the data.
 
         Raises:
-            UserError: the model cannot take what it makes.
+            UserError: the model does not fit the processor.
         """
         folders = [verified(self.workdir)]
         if self.experiment.init_from:
@@ -159,10 +160,10 @@ class Run:
         """Train to the last step, resuming from the latest checkpoint, and return the final evaluation.
 
         Args:
-            stop: asked after each step, and each batch of an evaluation, whether to stop.
+            stop: polled after each step, and each batch of an evaluation.
 
         Raises:
-            UserError: another process trains the run, or training diverged.
+            UserError: another process is training the run, or training diverged.
         """
         first = jax.process_index() == 0
         with (
@@ -182,7 +183,7 @@ class Run:
             concluded = start == steps and self._is_evaluated(steps)
             with self._log(start, lines) as log, stop.training() as stopped, interrupted_by(stop.now):
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
-                self._save(checkpoints, done, state, log)  # before an evaluation that may be long, or killed
+                self._save(checkpoints, done, state, log)  # before the evaluation, which may be long, or killed
                 found = None
                 if done == steps:
                     with contextlib.suppress(InterruptedWorkError):
@@ -197,10 +198,10 @@ class Run:
         return found.record()
 
     def _prepare(self, processor: Processor | None) -> tuple[Prepared, list[tuple[Experiment, Split]]]:
-        """Prepare the data, and the validation split at each length at which the trained model is to be evaluated.
+        """Prepare the data, and the validation split at each length of the final evaluation.
 
         Raises:
-            UserError: the data cannot be read or do not fit the model, or are not those of the run's first start.
+            UserError: the data cannot be read, do not fit the model, or differ from the data of the run's first start.
         """
         with listening(self.display.begin), self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), processor)
@@ -209,12 +210,12 @@ class Run:
             return prepared, prepare_lengths(self.experiment, prepared.processor)
 
     def _begin(self, prepared: Prepared) -> None:
-        """Write to the folder what it is the folder of."""
+        """Write the config and other descriptions of the run to its folder."""
         if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
-            self.display.say(f'restart     what the run had written is in {before}')
+            self.display.say(f"restart     the run's earlier files are in {before}")
         if change := changed_code(self.workdir, self.config):
             self.display.say(f'resume      {change}')
-        # Another run may have begun there since the folder was checked.
+        # Another run may have begun there since the check of the folder.
         Workdir.open(self.workdir.path, self.config, free=self.free)
         require_shared(self.workdir.config)
         if jax.process_index() == 0:
@@ -246,18 +247,18 @@ class Run:
         return state, 0, 0
 
     def refuse_to_erase(self, checkpoints: Checkpoints) -> None:
-        """Refuse to start at step 0 a run that had saved a later one, for its log would be lost.
+        """Check that a run with a later checkpoint does not start at step 0, since its log would be lost.
 
-        A save waits for the one before it, so a log that is past the second save tells that the first was complete.
+        A save waits for the previous one, so a log beyond the second save implies that the first was complete.
 
         Raises:
-            UserError: so it is.
+            UserError: no checkpoint can be used, but the log shows that one existed.
         """
         logged = max((record['step'] for record in read(self.workdir.metrics)), default=0)
         if checkpoints.any_traces() or 0 < 2 * self.experiment.checkpoint_every < logged:
             raise UserError(
-                f'{self.workdir.path}: no checkpoint can be used, though the run had come to step {logged}: put its '
-                f'checkpoints back, or start again from step 0 with --restart, which keeps what there is in {BEFORE}/'
+                f'{self.workdir.path}: no checkpoint can be used, though the run had reached step {logged}: restore '
+                f'its checkpoints, or start again from step 0 with --restart, which keeps the files in {BEFORE}/'
             )
         if logged:
             self.display.say(f'start       from step 0 again: the run ended at step {logged}, before a checkpoint')
@@ -288,7 +289,7 @@ class Run:
         batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         meter = Meter(self.plan, self.backend)
         rates = rates_of(self.backend.learner.schedule, run.steps)
-        if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was stopped
+        if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was interrupted
             with contextlib.suppress(InterruptedWorkError):
                 found = self.measure(state, prepared, start, run.eval_batches)
                 self._report(found, state, prepared, log)
@@ -316,30 +317,30 @@ class Run:
         return state, step
 
     def _is_evaluated(self, step: int) -> bool:
-        """Whether the log has the evaluation of a step: a signal may have ended it."""
+        """True if the log has the evaluation of a step, which a signal may have interrupted."""
         records = read(self.workdir.metrics)
         return any(record['step'] == step and record['split'] == 'validation' for record in records)
 
     def _share(self, rows: Row) -> float:
-        """How much this process's rows of a batch are of the batch that the plan is of."""
+        """Return the size of this process's rows relative to its share of the planned batch."""
         planned, ours = (sum(leaf.size for leaf in jax.tree.leaves(tree)) for tree in (self.backend.rows_like, rows))
         return ours * self.backend.reads[1] / planned
 
     def measure(self, state: TrainState, prepared: Prepared, step: int, limit: int = 0) -> Evaluation:
-        """Evaluate the state, on so many batches of the validation split or on all."""
+        """Evaluate the state, on the first `limit` batches of the validation split or on all."""
         split, batch_size = prepared.splits['validation'], self.experiment.batch_size
         batches = eval_batches(split, batch_size, *self.backend.reads, limit or None)
         backend = self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
         found = evaluation(step, 'validation', split, metrics)
-        return judged(self.experiment, self._weights(state), split, found, limit or None, backend)
+        return with_task_metrics(self.experiment, self._weights(state), split, found, limit or None, backend)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
-        """Measure the trained model; log that after its baseline and what is measured at other lengths."""
+        """Evaluate the trained model; log its baseline, evaluations at other lengths, and then its own."""
         found = self.measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
-            # All is measured before any of it is logged, so that what is interrupted leaves no half of it.
+            # Evaluate everything before logging, so that an interruption leaves no partial results.
             others = [*evaluate_lengths(self.lengths, self._weights(state), found.step)]
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
@@ -347,7 +348,7 @@ class Run:
         return replace(found, baseline=baseline and baseline.metrics)
 
     def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
-        """Log an evaluation, and show a sample of what the model makes."""
+        """Log an evaluation, and a sample of the model's output."""
         log.write(found.step, found.split, found.metrics)
         if self.sample:
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
@@ -373,7 +374,7 @@ class Run:
 
 
 def due(step: int, every: int) -> bool:
-    """Return whether something that is done every so many steps is due after this one; 0 is never."""
+    """Return True if an action with an interval in steps is due after this step; 0 is never."""
     return every > 0 and step % every == 0
 
 
@@ -388,7 +389,7 @@ def _what(config: Mapping[str, Any]) -> str:
 
 
 def _free(workdir: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields in which a run may differ from its first start."""
+    """Return the fields in which a run may differ from its first start."""
     folder = Workdir(absolute(workdir))
     there = folder.read_config() if folder.config.is_file() else config
     return (*FREE, 'extended') if extends(there, config) else FREE

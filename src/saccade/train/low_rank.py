@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """LoRA: train low-rank updates of frozen kernels.
 
-    W' = W + (alpha / r) A B        W [D F], A [D r] normal at first, with variance 1 / D, and B [r F] zero
+    W' = W + (alpha / r) A B        W [D F]; A [D r] initially normal with variance 1 / D; B [r F] initially zero
 
 Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models", section 4.1, https://arxiv.org/abs/2106.09685
-(transposed). Other parameters that are not trained themselves stay as they are, running statistics aside, which follow
-the data as without LoRA (`saccade.ops.statistic`). Ours makes W' before the forward pass, where theirs adds x A B to
-x W: so no part of a model knows of it, but a step takes as long as one that trains W, and what A reads cannot have
-dropout of its own. Cost: r (D + F) parameters to train, and moments of these, in place of D F.
+(transposed). Other untrained parameters are frozen, except running statistics, which follow the data as without LoRA
+(`saccade.ops.statistic`). W' is computed before the forward pass, where the paper adds x A B to x W: so no part of a
+model is changed, but a step takes as long as one that trains W, and A's input cannot have separate dropout. Cost:
+r (D + F) trained parameters, and moments for these, instead of D F.
 """
 
 import math
@@ -29,7 +29,7 @@ from saccade.types import Count, Params, Positive, PRNGKey, UserError
 
 __all__ = ['LowRank']
 
-BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each below the path of its kernel
+BESIDE = 'low_rank'  # key of A and B next to the model's parameters, each at the path of its kernel
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class LowRank:
 
     Attributes:
     rank: r.
-    alpha: a constant factor of the updates, so that the learning rate need not change with r.
-    match: a regex; hidden kernels with a match in their path, 'layers/pattern_0/mixer/query', get an update. Which are
-        hidden, their axes say, as for Muon: no embedding, output layer or router is. The default is all of every layer.
-    also: a regex; other parameters with a match in their path are trained themselves, as new heads are.
+    alpha: constant factor of the updates, so that the learning rate is independent of r.
+    match: regular expression; hidden kernels whose path matches ('layers/pattern_0/mixer/query') get an update. As for
+        Muon, the axes determine the hidden kernels: embeddings, output layers and routers are not. By default, all
+        layers.
+    also: regular expression; other parameters whose path matches are trained directly, such as new heads.
     """
 
     rank: Count
@@ -53,7 +54,7 @@ class LowRank:
         """Add A and B of each kernel to the model's parameters.
 
         Raises:
-            UserError: `match` finds no kernel, or a regex is not written as such.
+            UserError: `match` matches no kernel, or a regular expression is invalid.
         """
         shapes = self._shapes(params, axes)
         keys = jax.random.split(key, len(shapes))
@@ -61,7 +62,7 @@ class LowRank:
         return {**params, BESIDE: unflatten_dict(pairs, sep='/')}
 
     def merged(self, params: Params) -> Params:
-        """Return the model's parameters, W + (alpha / r) A B for each kernel with an update."""
+        """Return the model's parameters, with W + (alpha / r) A B for each kernel with an update."""
         pairs = flatten_dict(params[BESIDE], sep='/')
 
         def weight(path: str, leaf: Array) -> Array:
@@ -76,14 +77,14 @@ class LowRank:
         return each_leaf({name: tree for name, tree in params.items() if name != BESIDE}, weight)
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
-        """Return the transformation of A, B, statistics and what `also` matches; all others are frozen."""
+        """Return the transformation of A, B, statistics and parameters that match `also`; all others are frozen."""
         trained = each_leaf(params, lambda path, _: self._is_trained(path))
         shown = jax.tree.map(lambda leaf, trained: leaf if trained else optax.MaskedNode(), params, trained)
         kinds = jax.tree.map(lambda trained: 'trained' if trained else 'frozen', trained)
         return optax.partition({'trained': make(shown), 'frozen': optax.set_to_zero()}, kinds)
 
     def axes(self, declared: AxesByPath) -> AxesByPath:
-        """Return the axes of the model's parameters, and those of A and B of each hidden kernel."""
+        """Return the axes of the model's parameters, and of A and B of each hidden kernel."""
         pairs = {
             f'{BESIDE}/{path}/{name}': own
             for path, kernel in _hidden(declared).items()
@@ -92,7 +93,7 @@ class LowRank:
         return {**declared, **pairs}
 
     def lines(self, params: Params) -> list[str]:
-        """Say how many parameters are trained, and of which kernels they are updates."""
+        """Return a line with the number of trained parameters and the updated kernels."""
         leaves = flatten_dict(params, sep='/')
         trained = {path: leaf for path, leaf in leaves.items() if self._is_trained(path) and not is_statistic(path)}
         updated = sorted({'/'.join(path.split('/')[-3:-1]) for path in trained if _is_update(path)})
@@ -104,7 +105,7 @@ class LowRank:
         ]
 
     def _shapes(self, params: Params, axes: AxesByPath) -> dict[str, tuple[tuple[int, ...], int, int]]:
-        """Return, by the path of each kernel that gets an update, its layers or experts, its D and its F."""
+        """Return, by path of each updated kernel, its copies (layers or experts), its D and its F."""
         leaves, kernels = flatten_dict(params, sep='/'), _hidden(axes)
         shapes = {
             path: _matrix(leaf.shape, kernels[path])
@@ -139,10 +140,9 @@ def _hidden(axes: AxesByPath) -> dict[str, KernelAxes]:
 
 
 def _pair_axes(kernel: KernelAxes) -> dict[str, str]:
-    """The axes of A and B of a kernel with these; several that are one axis of A or B have the letter of the first.
+    """Return the axes of A and B of a kernel; several merged axes have the letter of the first.
 
-    They have no arrow: neither factor is a matrix of the model's, to be orthogonalised or slowed by its own inputs.
-    They decay as such a matrix does.
+    They have no arrow, since neither factor is a kernel for Muon or muP. They decay like one.
     """
     return {
         'A': declaration(' '.join([*kernel.copies, kernel.contracted[0], 'X']), decays=True),
@@ -151,7 +151,7 @@ def _pair_axes(kernel: KernelAxes) -> dict[str, str]:
 
 
 def _matrix(shape: tuple[int, ...], kernel: KernelAxes) -> tuple[tuple[int, ...], int, int]:
-    """Return how many matrices there are, along their axes, and of how many rows and columns."""
+    """Return the shape of the copies, and the numbers of rows and columns of each matrix."""
     copies = len(kernel.copies)
     inputs = copies + len(kernel.contracted)
     return shape[:copies], math.prod(shape[copies:inputs]), math.prod(shape[inputs:])

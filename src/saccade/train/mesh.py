@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device mesh with named axes, and the sharding of each parameter on it.
 
-Modules know nothing of devices. They declare the axes of each parameter by letters (`saccade.axes`), which are mapped
-to axes of the mesh here, and nowhere else; the optimizer's moments lie as the parameter whose path theirs ends in. Axes
-of the mesh: `data` splits rows; `fsdp` splits rows and, along the width, parameters (Rajbhandari et al. 2020, ZeRO
-stage 3); `expert` splits rows and the experts of mixtures (Lepikhin et al. 2020, GShard); `sequence` splits the tokens
-of each row; `tensor` splits heads and feed-forward width (Shoeybi et al. 2019).
+Modules are independent of devices. They declare the axes of each parameter by letters (`saccade.axes`), which are
+mapped to mesh axes only here; the optimizer's moments are sharded as the parameter that their path ends in. Mesh axes:
+`data` splits rows; `fsdp` splits rows and, along the width, parameters (Rajbhandari et al. 2020, ZeRO stage 3);
+`expert` splits rows and the experts of mixtures (Lepikhin et al. 2020, GShard); `sequence` splits the tokens of each
+row; `tensor` splits heads and feed-forward width (Shoeybi et al. 2019).
 """
 
 import math
@@ -28,22 +28,22 @@ ROW_AXES = ('data', 'fsdp', 'expert')
 ROWS = PartitionSpec(ROW_AXES)
 AnyMesh = Mesh | AbstractMesh
 
-# The letters that each axis of the mesh splits. Of a parameter with several of them it splits the first in this order.
+# Letters that each mesh axis splits. In a parameter with several of them it splits the first in this order.
 SPLIT = {'fsdp': 'DRM', 'expert': 'E', 'tensor': 'NKFV'}
 
 
 def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
-    """Arrange these devices along the named axes, all of them.
+    """Arrange all of these devices along the named axes.
 
     Raises:
-        UserError: an axis is unknown, or the sizes ask for another number of devices than there are.
+        UserError: an axis is unknown, or the sizes need another number of devices.
     """
     unknown = [name for name in sizes if name not in AXES]
     if unknown:
         raise UserError(f"config.mesh: there is no axis '{unknown[0]}'; there are {', '.join(AXES)}")
     shape = _filled([sizes.get(name, 1) for name in AXES], len(devices))
     if math.prod(shape) > len(devices):
-        raise UserError(f'config.mesh: {_words(shape)} asks for {math.prod(shape)} devices; there are {len(devices)}')
+        raise UserError(f'config.mesh: {_words(shape)} needs {math.prod(shape)} devices; there are {len(devices)}')
     if math.prod(shape) < len(devices):
         raise UserError(
             f'config.mesh: {_words(shape)} leaves {len(devices) - math.prod(shape)} of {len(devices)} devices idle; '
@@ -58,12 +58,12 @@ def devices_of(mesh: AnyMesh) -> Devices:
 
 
 def rows_read(mesh: Mesh, process: int) -> tuple[int, int]:
-    """Return which part of a batch's rows a process reads, and of how many: that of the rows which its devices have.
+    """Return the index of the part of a batch's rows that a process reads, and the number of parts.
 
-    Processes between which the mesh splits no rows, but heads or the tokens of a row, read the same.
+    Processes whose devices share all rows, as the mesh splits only heads or tokens between them, read the same part.
 
     Raises:
-        UserError: some have rows in common and others not.
+        UserError: some processes share a part of their rows.
     """
     lines = mesh.devices.reshape(math.prod(mesh.shape[axis] for axis in ROW_AXES), -1)
     owners = {device.process_index: set() for device in lines.flat}
@@ -74,14 +74,14 @@ def rows_read(mesh: Mesh, process: int) -> tuple[int, int]:
     if sum(map(len, parts)) != len(lines) or len({len(part) for part in parts}) > 1:
         sizes = ' x '.join(f'{name}={size}' for name, size in mesh.shape.items() if size > 1)
         raise UserError(
-            f'config.mesh: {sizes} over {len(owners)} processes gives some of them a part of the rows of others: '
-            'choose sizes by which two processes have the same rows or none in common'
+            f'config.mesh: {sizes} over {len(owners)} processes lets some of them share only a part of their rows: '
+            'choose sizes for which two processes have the same rows or none in common'
         )
     return parts.index(tuple(sorted(owners[process]))), len(parts)
 
 
 def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> PyTree:
-    """Place every leaf of a state that holds these parameters, whose declared axes are given by path."""
+    """Return the sharding of every leaf of a state with these parameters, whose declared axes are given by path."""
     paths = {path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)}
 
     def place(keypath: Any, leaf: Any) -> NamedSharding:
@@ -94,10 +94,11 @@ def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyM
 
 
 def spec_of(axes: str | None, shape: tuple[int, ...], mesh: AnyMesh) -> PartitionSpec:
-    """Where a leaf lies of a parameter with these axes; None declares none.
+    """Return the partition of a leaf of a parameter with these axes; None declares none.
 
-    What does not divide is left whole, as are leaves of other dimensions, which are factors of moments, and, along
-    `fsdp`, vectors: to gather them would cost more than they take.
+    Axes that do not divide are replicated, as are leaves with another number of dimensions (factored moments) and,
+    along
+    `fsdp`, vectors: gathering them would cost more than they save.
     """
     letters = [] if axes is None else letters_of(axes)
     if len(letters) != len(shape):
@@ -117,10 +118,10 @@ def spec_of(axes: str | None, shape: tuple[int, ...], mesh: AnyMesh) -> Partitio
 
 
 def require_experts(params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> None:
-    """Refuse to split experts that there are not, or not evenly.
+    """Check that the mesh axis `expert` divides the experts.
 
     Raises:
-        UserError: no parameter has the letter E, or their number does not divide by the axis `expert`.
+        UserError: no parameter has the letter E, or the number of experts is not divisible by the axis `expert`.
     """
     split = mesh.shape['expert']
     if split == 1:
@@ -130,7 +131,7 @@ def require_experts(params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> N
     experts = {path: leaves[path].shape[own.index('E')] for path, own in letters.items() if 'E' in own}
     if not experts:
         raise UserError(
-            f'config.mesh.expert: {split} devices for experts, and the model has no mixture; use config.mesh.data'
+            f'config.mesh.expert: {split} devices for experts, but the model has no mixture; use config.mesh.data'
         )
     for path, count in experts.items():
         if count % split:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Meter of training: metrics and speed between two readings, and a check for numbers that are not finite."""
+"""Meter of training: metrics and speed between two readings, and a check for non-finite numbers."""
 
 import math
 import time
@@ -16,12 +16,12 @@ from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
 from saccade.types import Metric, UserError
 
-# Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
+# Steps queued on the device before the host waits: enough to hide the host's work, few enough for little memory.
 IN_FLIGHT = 2
 
 
 class Meter:
-    """Meter of the steps since it was last read: metrics, speed, and a check for numbers that are not finite."""
+    """Meter of the steps since the last reading: metrics, speed, and a check for non-finite numbers."""
 
     reports: ClassVar[tuple[Metric, ...]] = (
         Metric('tokens_per_second', 'highest', 0.0, unit='tokens/s'),
@@ -35,16 +35,16 @@ class Meter:
         self.restart()
 
     def restart(self) -> None:
-        """Start the clock anew, after something that was not training."""
+        """Restart the clock, after work other than training."""
         self._since, self._steps = time.perf_counter(), 0.0
 
     def add(self, step: int, metrics: PyTree, share: float) -> None:
-        """Take the metrics of a step that is such a share of the one that was planned.
+        """Add the metrics of a step, and its size relative to the planned step.
 
-        Wait for the step IN_FLIGHT before it, and look at that: the device has the others to go on with.
+        Waits for the step IN_FLIGHT steps earlier and checks it, while the device executes the later ones.
 
         Raises:
-            UserError: as `check`.
+            UserError: as for `check`.
         """
         self._unread.append((step, metrics))
         self._steps += share
@@ -52,10 +52,10 @@ class Meter:
             self._require_finite(*self._unread.popleft())
 
     def check(self) -> dict[str, np.ndarray]:
-        """Return the newest step's metrics, having looked at all since the last time.
+        """Return the newest step's metrics, after checking all steps since the last call.
 
         Raises:
-            UserError: a loss or a gradient is not finite; the step and the first such leaf are named.
+            UserError: a loss or a gradient is not finite; the message has the step and the first such leaf.
         """
         newest: PyTree = {}
         while self._unread:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Next steps after a run, as commands that can be pasted."""
+"""Suggested next steps after a run, as commands that can be pasted."""
 
 import os
 import re
@@ -34,7 +34,7 @@ SWAPS = (
     ('model.**.attention.score', 'recurrent.score.dot:Dot'),
     ('model.**.norm', 'norm.rms:RMSNorm'),
 )
-_FITS: dict[tuple[str, ...], bool] = {}  # of this process: runs of one program ask the same, and it takes a trace
+_FITS: dict[tuple[str, ...], bool] = {}  # of this process: runs of one program share the result, which takes a trace
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Launched:
     """Launch of a run: its command line.
 
     Attributes:
-        path: of the experiment's file, which with the overrides made the config.
-        workdir: the run's folder, as it was given.
+        path: of the experiment's file, from which the config was made together with the overrides.
+        workdir: the run's folder, as given.
         overrides: of the form --config.FIELD=VALUE.
-        flags: others that a run like it needs, as --trust=my_lab:Mine.
-        extensions: more steps that it was given, of the form --extend=WAY:STEPS.
+        flags: other flags that such a run needs, as --trust=my_lab:Mine.
+        extensions: steps added to the run, of the form --extend=WAY:STEPS.
     """
 
     path: str
@@ -56,16 +56,16 @@ class Launched:
     extensions: Sequence[str] = ()
 
     def command(self, workdir: str, *further: str) -> str:
-        """The command that trains in a folder, changed."""
+        """Return the command that trains in a folder, with further arguments."""
         files = f'--config={self.path}', *self.flags, *self.overrides, f'--workdir={workdir}'
         return quoted(_python(), 'launch/train.py', *files, *further)
 
 
 def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
-    """Say what may be done with a finished run: what its task is good for among it.
+    """Return suggested commands after a finished run, commands of its task included.
 
     Args:
-        config: the run's, resolved.
+        config: resolved config of the run.
     """
     then = getattr(build(config['task'], 'config.task')(), 'then', {})
     then = {what: command for what, command in then.items() if '{inputs}' not in command or _has_examples(config)}
@@ -85,12 +85,12 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
 
 
 def _has_examples(config: Mapping[str, Any]) -> bool:
-    """Whether the data can be asked of new texts."""
+    """Return True if the data make examples of new texts."""
     return hasattr(build(config['data'], 'config.data')(), 'example')
 
 
 def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) -> str:
-    """Return a command of a task with flags for {inputs}, {prompt}, {text(s)} and {nearest}, in words of the run."""
+    """Return a command of a task with {inputs}, {prompt}, {text(s)} and {nearest} replaced by flags of this run."""
     sample, examples = config.get('sample') or {}, []
     if '{inputs}' in command:
         examples = [*getattr(build(config['data'], 'config.data')(), 'example', {}).items()]
@@ -108,7 +108,7 @@ def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) 
 
 
 def _frequent_word(folder: Path) -> str:
-    """A frequent word of some letters, for vocabularies begin with what is most frequent."""
+    """Return a frequent word of several letters: vocabularies begin with the most frequent words."""
     file = find_tokenizer(folder)
     numbers = open_tokenizer(file).backend.get_vocab() if file else {}
     words = (word for word in sorted(numbers, key=numbers.__getitem__) if len(word) > _SHORT and word.isalpha())
@@ -129,7 +129,7 @@ def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fits(changed: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
-    """Whether a changed config can be trained, from the same weights where it starts from some."""
+    """Return True if a changed config can be trained, from the same initial weights if the run has some."""
     weights = (str(config.get(name)) for name in ('init_from', 'init_part', 'inherit', 'adapt'))
     asked = program_digest(changed), program_digest(config), *weights
     if asked not in _FITS:
@@ -143,10 +143,10 @@ def _fits(changed: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
 
 
 def quoted(*words: str) -> str:
-    """Write words for a shell: one with single quotes, as a part has, in double quotes where these do no harm."""
+    """Quote words for a shell; a word with single quotes, as in a part, goes in double quotes if these are safe."""
     return ' '.join(f'"{word}"' if "'" in word and not _OBEYED & set(word) else shlex.quote(word) for word in words)
 
 
 def _python() -> str:
-    """The interpreter as one would type it here."""
+    """Return the path of the interpreter, as a user would type it in this folder."""
     return os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'

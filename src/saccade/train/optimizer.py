@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizer of a run: gradient clipping, rule, decoupled weight decay, learning rate, and factors of it by parameter.
+"""Optimizer of a run: gradient clipping, rule, decoupled weight decay, learning rate, and its factors per parameter.
 
-A rule is any optax gradient transformation that knows no learning rate, named by its import path:
+A rule is any optax gradient transformation without a learning rate, named by its import path:
 
     optax:scale_by_adam        AdamW: Loshchilov & Hutter 2019, https://arxiv.org/abs/1711.05101
     optax:scale_by_lion        Lion: Chen et al. 2023, https://arxiv.org/abs/2302.06675
     train.optimizer:muon       Muon: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/
     train.optimizer:adafactor  Adafactor: Shazeer & Stern 2018, https://arxiv.org/abs/1804.04235
 
-Muon and Adafactor depend on the axes that parameters declare (`saccade.axes`), and so does weight decay: of declared
-parameters kernels, tables of embeddings and those that say so decay. Of the others, such as a user's `nn.Dense`, those
-with two axes or more in a layer do, if they are not named bias or scale.
+Muon and Adafactor depend on the declared axes of parameters (`saccade.axes`), and so does weight decay: of the declared
+parameters, kernels, embedding tables and those that declare decay have it. Of the others, such as a user's `nn.Dense`,
+parameters with two axes or more in a layer have it, unless they are named bias or scale.
 """
 
 import inspect
@@ -37,7 +37,7 @@ AtWidth = Callable[[int], Params]  # shapes of the same parameters at another wi
 
 _NO_KERNEL = re.compile(r'(^|/|_)(bias|scale)$')
 
-# Hyperparameters of optax's rules, by the names that all of them have for these; its annotations state no ranges.
+# Hyperparameters of optax's rules, whose names are the same in all of them; optax's annotations declare no ranges.
 OF_OPTAX = {
     **dict.fromkeys(('b1', 'b2', 'b3', 'decay', 'momentum'), Range(least=0, below=1)),
     **dict.fromkeys(('eps', 'eps_root', 'eps_in_sqrt', 'initial_accumulator_value'), Range(least=0)),
@@ -48,23 +48,23 @@ OF_OPTAX = {
 class Rates(Protocol):
     """Protocol of learning-rate factors: `train.rates:LayerWise`, `train.rates:Frozen`, `train.mup:MuP`.
 
-    `of_decay` declares that they are factors of the weight decay too, which is multiplied by the learning rate.
+    `of_decay` is True if they are factors of the weight decay too, which is multiplied by the learning rate.
     """
 
     of_decay: ClassVar[bool]
 
     def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
-        """Return a factor, or an array of them that broadcasts, for each leaf; `params` may be shapes.
+        """Return a factor, or a broadcastable array of factors, for each leaf; `params` may be shapes.
 
         Args:
-            at_width: returns the shapes of the parameters at another width of the model; None where that is unknown.
+            at_width: returns the shapes of the parameters at another width of the model; None if it is unknown.
         """
         ...
 
 
 @runtime_checkable
 class Projection(Protocol):
-    """Protocol of projections onto the set that parameters are to stay in: `train.unit_vectors:UnitVectors`."""
+    """Protocol of projections of parameters onto a set: `train.unit_vectors:UnitVectors`."""
 
     def __call__(self, params: Params, axes: AxesByPath) -> Params:
         """Return the parameters projected, in their own dtypes."""
@@ -75,7 +75,7 @@ class Projection(Protocol):
 class RuleByAxes:
     """Rule that depends on the axes of parameters.
 
-    Attributes: of, a function of these axes that makes the gradient transformation.
+    Attributes: of, a function from these axes to the gradient transformation.
     """
 
     of: Callable[[AxesByPath], optax.GradientTransformation]
@@ -83,21 +83,21 @@ class RuleByAxes:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Optimizer: the update is -rate * (rule(clipped gradient) + weight_decay * parameter), the rate by parameter.
+    """Optimizer: the update is -rate * (rule(clipped gradient) + weight_decay * parameter), the rate per parameter.
 
     Weight decay is multiplied by the learning rate, as in PyTorch and optax. Parameters with a factor of 0 are frozen:
-    they do not change, keep no moments and do not count in the clipped norm. Nor do statistics, whose update is their
-    negative gradient and nothing else (`saccade.ops.statistic`). A learned parameter that declares an
-    upper bound ends each step at or below it. Which parameters decay, `decays` says.
+    they do not change, have no moments and do not count in the clipped norm. Statistics do not count in it either;
+    their update is their negative gradient and nothing else (`saccade.ops.statistic`). A learned parameter that
+    declares an upper bound is at or below it after each step. `decays` gives the parameters that decay.
 
     Attributes:
         rule: a gradient transformation without a learning rate, or a `RuleByAxes` that makes one.
-        weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
+        weight_decay: fraction of a parameter that is subtracted in a step at a learning rate of 1.
         no_decay: a regex; parameters with a match in their path, as '^embedding$', do not decay either. None: all
-            kernels and tables of embeddings do.
+            kernels and embedding tables decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
-        rates: factors of the learning rate by parameter; those of several are multiplied. None: all are 1.
-        projection: of what is learned, after each update. None: parameters may be anything.
+        rates: factors of the learning rate by parameter; the factors of several parts are multiplied. None: all are 1.
+        projection: of the learned parameters, after each update. None: parameters are unconstrained.
     """
 
     rule: Part
@@ -113,12 +113,12 @@ class Optimizer:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
 
         Args:
-            axes: of those that declare theirs; the others are no kernels to any rule.
+            axes: of the parameters that declare them; the others are not kernels to any rule.
             at_width: as for `Rates`.
 
         Raises:
-            UserError: a number of the rule is out of range, the rule brings its own learning rate, or nothing is left
-                to learn.
+            UserError: a number of the rule is out of range, the rule has its own learning rate, or all parameters are
+                frozen.
         """
         self._check()
         of_rule, of_both = (
@@ -133,7 +133,7 @@ class Optimizer:
         projections = [] if self.projection is None else [self.projection()]
         if any(most_of(declared) is not None for declared in axes.values()):
             projections.append(_bounded)
-        # A link more would be one more state in the checkpoints of runs that project nothing.
+        # Another link would add a state to the checkpoints of runs without a projection.
         project = [_onto(projection, axes) for projection in projections]
         learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *project)
         return optax.partition(
@@ -141,7 +141,7 @@ class Optimizer:
         )
 
     def decays(self, params: Params, axes: AxesByPath) -> PyTree[bool]:
-        """Mark the leaves that decay.
+        """Return True for each leaf that decays.
 
         Raises:
             UserError: `no_decay` is not a regex.
@@ -177,7 +177,7 @@ class Optimizer:
 
 
 def product(made: Iterable[Rates], params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
-    """Multiply the factors that several give each leaf; 1 where there are none."""
+    """Multiply the factors of several parts for each leaf; 1 if there are none."""
     factors = each_leaf(params, lambda path, leaf: 1.0)
     for rates in made:
         factors = jax.tree.map(np.multiply, factors, rates(params, axes, at_width))
@@ -185,7 +185,7 @@ def product(made: Iterable[Rates], params: Params, axes: AxesByPath, at_width: A
 
 
 def path_of(keypath: tuple[Any, ...]) -> str:
-    """Write a key path of `jax.tree_util` as in 'layers/pattern_0/mixer/query'."""
+    """Format a key path of `jax.tree_util`, as in 'layers/pattern_0/mixer/query'."""
     return jax.tree_util.keystr(keypath, simple=True, separator='/')
 
 
@@ -195,10 +195,10 @@ def each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
 
 
 def finds(pattern: str, path: str, field: str) -> bool:
-    """Whether a regex has a match in the path of a parameter.
+    """Return True if a regex has a match in the path of a parameter.
 
     Args:
-        field: of the config, where the regex stands.
+        field: config field of the regex, for messages.
 
     Raises:
         UserError: it is not a regex.
@@ -215,10 +215,10 @@ def muon(
     rms: Scales[Positive] | None = 0.2,
     others: Part | None = None,
 ) -> RuleByAxes:
-    """Orthogonalise the momentum of each hidden kernel, each layer and expert a matrix; all other parameters get Adam.
+    """Orthogonalise the momentum of each hidden kernel, a matrix per layer and expert; all other parameters use Adam.
 
-    As Jordan et al. have it, embeddings and output layers get Adam; and so do kernels side by side, as a cell's gates
-    are, since these are several matrices. Which is which, the axes say: `KernelAxes.is_hidden`.
+    Embeddings and output layers use Adam, as in Jordan et al.; so do several kernels in one parameter, as a cell's
+    gates are, since these are several matrices. The declared axes tell them apart: `KernelAxes.is_hidden`.
 
     Args:
         momentum: decay rate of the first moment, in its Nesterov form.
@@ -226,10 +226,10 @@ def muon(
         rms: root mean square of a full-rank kernel's update at a learning rate of 1. At 0.2, about that of
             Adam, one schedule serves both (Liu et al. 2025, section 2.2, https://arxiv.org/abs/2502.16982).
             None: the original scale, sqrt(max(1, fan_out / fan_in)) times an orthogonal matrix.
-        others: the rule for what is no hidden kernel. None: optax's scale_by_adam.
+        others: rule of the parameters that are not hidden kernels. None: optax's scale_by_adam.
 
     Raises:
-        UserError: on meeting the parameters, none is a hidden kernel.
+        UserError: when called with parameters without a hidden kernel.
     """
 
     def of(axes: AxesByPath) -> optax.GradientTransformation:
@@ -241,7 +241,7 @@ def muon(
             muon_weight_dimension_numbers=lambda params: each_leaf(params, lambda path, _: _matrix(axes.get(path))),
         )
         rules = {
-            # optax's muon descends; the minus sign is the learning rate's to give.
+            # optax's muon descends; here the learning rate gives the minus sign.
             'kernel': optax.chain(matrices, optax.scale(-1.0)),
             'other': _made(others, axes, 'optimizer.rule.others') if others else optax.scale_by_adam(),
         }
@@ -256,14 +256,14 @@ def adafactor(
     minimum_size: Count = 128,
     parameter_scale: bool = True,
 ) -> RuleByAxes:
-    """Scale by a factored second moment, every layer and expert of a stacked parameter on its own.
+    """Scale by a factored second moment, separately for each layer and expert of a stacked parameter.
 
-    Of the axes of one the two longest are factored and the others kept: of [D N H], often D and H.
+    The two longest axes are factored and the others kept: of [D N H], often D and H.
 
     Args:
         decay_rate: the second moment's decay at step t is 1 - t^-decay_rate.
         clipping_threshold: greatest root mean square of a layer's update. None: no clipping.
-        minimum_size: both factored axes are at least this long, or nothing is factored.
+        minimum_size: least length of both factored axes; below it nothing is factored.
         parameter_scale: multiply by the root mean square of the layer: the rate is relative to it.
     """
     descent = optax.adafactor(
@@ -285,28 +285,28 @@ def adafactor(
 
 
 def _made(part: Part, axes: AxesByPath, field: str) -> optax.GradientTransformation:
-    """Make the rule that stands in a field of the config."""
+    """Build the rule of a config field."""
     rule = part()
     made = rule.of(axes) if isinstance(rule, RuleByAxes) else rule
     if not isinstance(made, optax.GradientTransformation):
-        raise UserError(f"{field}: {part.name} makes no gradient transformation; 'optax:scale_by_adam' does")
+        raise UserError(f"{field}: {part.name} does not make a gradient transformation; 'optax:scale_by_adam' does")
     return made
 
 
 def _kinds(factors: PyTree) -> PyTree[str]:
-    """Say how each leaf is updated, given the factor of its learning rate."""
+    """Return the kind of update of each leaf, given the factor of its learning rate."""
 
     def kind(path: str, factor: Any) -> str:
         return 'frozen' if not np.any(factor) else 'statistic' if is_statistic(path) else 'learned'
 
     kinds = each_leaf(factors, kind)
     if 'learned' not in jax.tree.leaves(kinds):
-        raise UserError('optimizer.rates: they freeze every parameter, so there is nothing to learn')
+        raise UserError('optimizer.rates: they freeze every parameter; nothing is left to learn')
     return kinds
 
 
 def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformation:
-    """Multiply the updates of what is learned; `optax.partition` masks the rest."""
+    """Multiply the updates of learned parameters; `optax.partition` masks the rest."""
     learned = jax.tree.map(lambda kind, factor: factor if kind == 'learned' else optax.MaskedNode(), kinds, factors)
     return optax.stateless(
         lambda updates, params: jax.tree.map(
@@ -316,7 +316,7 @@ def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformati
 
 
 def _descend(schedule: optax.Schedule) -> optax.GradientTransformationExtraArgs:
-    """Multiply by minus the learning rate: that which an update is given, else what the schedule says."""
+    """Multiply by minus the learning rate: the argument of the update, else the value of the schedule."""
 
     def update(updates: PyTree, state: PyTree, params: PyTree = None, *, learning_rate: Any = None, **others: Any):
         rate = schedule if learning_rate is None else lambda count: learning_rate
@@ -326,7 +326,7 @@ def _descend(schedule: optax.Schedule) -> optax.GradientTransformationExtraArgs:
 
 
 def _onto(project: Projection, axes: AxesByPath) -> optax.GradientTransformation:
-    """Change updates so that they end where the projection of their end is."""
+    """Change updates so that the updated parameters are the projection of what they would be."""
 
     def update(updates: PyTree, params: PyTree) -> PyTree:
         moved = project(optax.apply_updates(params, updates), axes)
@@ -336,13 +336,13 @@ def _onto(project: Projection, axes: AxesByPath) -> optax.GradientTransformation
 
 
 def _bounded(params: Params, axes: AxesByPath) -> Params:
-    """Projection of parameters onto the upper bounds that they declare."""
+    """Project parameters onto their declared upper bounds."""
     bounds = {path: most_of(declared) for path, declared in axes.items()}
     return each_leaf(params, lambda path, leaf: leaf if bounds.get(path) is None else jnp.minimum(leaf, bounds[path]))
 
 
 def _matrix(axes: str | None) -> optax.contrib.MuonDimensionNumbers | None:
-    """Return which of its last axes a hidden kernel contracts, and which it makes; None for any other parameter."""
+    """Return the contracted and the made axes of a hidden kernel, among its last; None for any other parameter."""
     kernel = KernelAxes.of(axes)
     if kernel is None or not kernel.is_hidden:
         return None
@@ -361,7 +361,7 @@ def _muon_labels(params: Params, axes: AxesByPath) -> PyTree[str]:
 
 
 def _by_copy(rule: optax.GradientTransformation, axes: AxesByPath) -> optax.GradientTransformation:
-    """Apply a rule to each copy in a stacked leaf, of a layer or of an expert, as if it were a parameter of its own."""
+    """Apply a rule to each copy in a stacked leaf, of a layer or of an expert, as to a separate parameter."""
 
     def each(function: Callable[..., PyTree], params: Params, *rest: PyTree) -> PyTree:
         def of_leaf(keypath: Any, *leaves: Any) -> PyTree:

@@ -35,9 +35,9 @@ PEAKS = {
     'NVIDIA H200': 989e12,
     'NVIDIA B200': 2250e12,
 }
-FEW = 3  # paths that a line names
+FEW = 3  # paths that a line lists
 LARGE = 0.9  # share of a device's memory above which a plan warns
-# By a word of a name on the path of a parameter; the first that is there.
+# By a word in the names of a parameter's path; the first match counts.
 ROLES = {
     'low_rank': 'low rank',
     'norm': 'norms',
@@ -57,12 +57,11 @@ ROLES = {
 class Plan:
     """Plan of a run: its parameters, FLOPs and memory.
 
-    Attributes: what is printed; FLOPs and tokens are of one step over all devices, bytes are of one device.
-
-    flops is what the model needs, hardware_flops what the step does, which may compute some of it again. peak_bytes is
-    all that a step needs, temp_bytes what it needs beside its arguments and results; state_bytes is what one row as
-    long as the context leaves to decode with, None where the model does not decode. limit is the memory of a device in
-    bytes, None where it is not known.
+    Attributes: the printed facts; FLOPs and tokens are of one step over all devices, bytes are of one device. flops
+    is the FLOPs that the model needs, hardware_flops the FLOPs of the step, which may repeat some. peak_bytes is the
+    whole memory of a step, temp_bytes the part besides arguments and results; state_bytes is the decoding state of one
+    row as long as the context, None if the model does not decode. limit is the memory of a device in bytes, None if
+    unknown.
     """
 
     what: str
@@ -92,7 +91,7 @@ class Plan:
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
-        """Count parameters, FLOPs, and bytes of a compiled step; `tokens` are those of one step."""
+        """Count parameters, FLOPs, and bytes of a compiled step; `tokens` is the number of tokens in a step."""
         counts, memory = backend.train_step.counts, backend.train_step.memory_analysis()
         return cls(
             what=what,
@@ -117,11 +116,11 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """Parameters in all."""
+        """Total number of parameters."""
         return sum(self.parameters.values())
 
     def metrics(self) -> dict[str, int]:
-        """The plan in numbers, as it stands in metrics.jsonl."""
+        """Return the plan as numbers, as metrics.jsonl holds it."""
         bytes_of_state = {} if self.state_bytes is None else {'state_bytes': self.state_bytes}
         return {
             'parameters': self.total,
@@ -134,7 +133,7 @@ class Plan:
         }
 
     def lines(self) -> list[str]:
-        """The plan in words."""
+        """Return the plan as lines of text."""
         roles = ', '.join(f'{role} {count:,}' for role, count in self.parameters.items())
         return [
             f'train       {self.what}',
@@ -163,13 +162,13 @@ class Plan:
 
 
 def in_words(model: int, hardware: int) -> str:
-    """Return the FLOPs that a model needs, and those that the step does where it computes something again."""
+    """Return the FLOPs of the model in words, and of the step if it computes something again."""
     again = '' if hardware == model else f'; {hardware:.3g} with what is computed again'
     return f'{model:.3g} FLOPs in matrix products{again}'
 
 
 def state_bytes(learner: Learner, params: Params) -> int | None:
-    """Bytes of the state of one row as long as the context; None where the model does not decode."""
+    """Return the bytes of the decoding state of one row as long as the context; None if the model does not decode."""
     model, tokens = learner.model, jnp.zeros((1, 1), jnp.int32)
     if not hasattr(model, 'init_state'):
         return None
@@ -185,14 +184,14 @@ def state_bytes(learner: Learner, params: Params) -> int | None:
 
 
 def peak_flops() -> float | None:
-    """Peak of all devices together in FLOP/s; None where the chip is not known."""
+    """Return the peak of all devices together in FLOP/s; None if the chip is unknown."""
     kind = jax.devices()[0].device_kind
     peak = next((peak for name, peak in PEAKS.items() if kind.startswith(name)), None)
     return None if peak is None else peak * jax.device_count()
 
 
 def by_role(params: Params) -> dict[str, int]:
-    """Count parameters by what they are for."""
+    """Count parameters by role."""
     counts: dict[str, int] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         role = role_of(path_of(path))
@@ -201,16 +200,16 @@ def by_role(params: Params) -> dict[str, int]:
 
 
 def kernel_lines(made: Sequence[Choice]) -> list[str]:
-    """Which kernel was chosen for each layer, and why none before it, in words; nothing where the config names it."""
+    """Return lines with the kernel chosen for each layer, and the reasons against earlier ones; none if it is named."""
     why = {choice: f' ({"; ".join(choice.reasons)})' if choice.reasons else '' for choice in made}
     return [f'kernel      {choice.path}: {choice.name}{reasons}' for choice, reasons in why.items()]
 
 
 def token_lines(devices: Devices | None, model: Part, tokens: int) -> list[str]:
-    """How the tokens of a row are split over devices, in words; nothing where they are not.
+    """Return a line on how the tokens of a row are split over devices; none if they are not.
 
     Args:
-        devices: for which programs are traced; None where each has rows of its own.
+        devices: that programs are traced for; None if each has rows of its own.
         tokens: of a row.
     """
     parts = 1 if devices is None else devices.parts
@@ -222,13 +221,13 @@ def token_lines(devices: Devices | None, model: Part, tokens: int) -> list[str]:
 
 
 def row_lines(parts: Mapping[str, Part], rows: int, accumulate: int, devices: int) -> list[str]:
-    """Which parts see fewer rows together than a batch has, in words; nothing where none declares `mixes_rows`.
+    """Return lines on the parts that see fewer rows together than a batch has; none if no part declares `mixes_rows`.
 
     Args:
         parts: by their path in the config, as 'config.model'.
         rows: of a batch.
-        accumulate: microbatches a step.
-        devices: each of which sees its own rows alone, as under `pmap`; 1 where a step sees those of all.
+        accumulate: microbatches per step.
+        devices: number of devices that see only their own rows, as under `pmap`; 1 if a step sees the rows of all.
     """
     paths: dict[tuple[str, str, int], list[str]] = {}
     for root, whole in parts.items():
@@ -239,25 +238,25 @@ def row_lines(parts: Mapping[str, Part], rows: int, accumulate: int, devices: in
                 paths.setdefault((part.target.__qualname__, what, own), []).append(path)
     cause = [*([f'accumulate={accumulate}'] if accumulate > 1 else []), *(["backend='pmap'"] if devices > 1 else [])]
     return [
-        f'rows        {name} ({_few(where)}): {what} are those of {rows // own} rows, not of the whole batch of {rows} '
+        f'rows        {name} ({_few(where)}): {what} come from {rows // own} rows, not from the whole batch of {rows} '
         f'({", ".join(cause)})'
         for (name, what, own), where in paths.items()
     ]
 
 
 def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:
-    """Which parameters declare no axes, in words, and what follows; nothing where all of them do."""
+    """Return a line on the parameters that declare no axes, and the consequence; none if all declare them."""
     paths = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
     undeclared = [path for path in paths if path not in axes]
     return [f'no axes     {_few(undeclared)}: replicated, and no kernels to Muon, muP and LoRA'] if undeclared else []
 
 
 def expert_lines(params: Params, axes: AxesByPath) -> list[str]:
-    """How many experts of mixtures each device has, in words; nothing where it has all of them.
+    """Return lines on the number of experts of mixtures on each device; none if each has all of them.
 
     Args:
-        params: shapes, with how they lie.
-        axes: that they declare, by path.
+        params: shapes, with their shardings.
+        axes: declared axes by path.
     """
     leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
     mesh = next(getattr(leaf.sharding, 'mesh', None) for leaf in leaves.values())
@@ -271,10 +270,10 @@ def expert_lines(params: Params, axes: AxesByPath) -> list[str]:
 
 
 def replicated_lines(params: Params) -> list[str]:
-    """What every device has whole, in words; nothing where the mesh has no axis along which parameters are split.
+    """Return a line on the replicated parameters; none if the mesh has no axis along which parameters are split.
 
     Args:
-        params: shapes, with how they lie.
+        params: shapes, with their shardings.
     """
     leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
     mesh = next(getattr(leaf.sharding, 'mesh', None) for leaf in leaves.values())
@@ -289,12 +288,12 @@ def replicated_lines(params: Params) -> list[str]:
 
 
 def _few(paths: Sequence[str]) -> str:
-    """The first few of some paths."""
+    """Return the first few of the paths, and the number of the others."""
     more = f' and {len(paths) - FEW} more' if len(paths) > FEW else ''
     return f'{", ".join(paths[:FEW])}{more}'
 
 
 def role_of(path: str) -> str:
-    """What a parameter is for, as in ROLES."""
+    """Return the role of a parameter, as in ROLES."""
     words = {word for name in path.split('/') for word in name.split('_')}
     return next((role for word, role in ROLES.items() if word in words), 'other')

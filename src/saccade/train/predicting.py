@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predictor of a run: its trained model, opened to predict for new texts."""
+"""Predictor of a run: its trained model, opened for the prediction of new texts."""
 
 import json
 from dataclasses import replace
@@ -15,10 +15,10 @@ from saccade.types import UserError
 
 
 def data_to_predict(path: str) -> Unanswered:
-    """Return the data of a run, which say how new examples become rows; the model is not read yet.
+    """Return the data of a run, which make rows of new examples; the model is not read yet.
 
     Raises:
-        UserError: there is no run in this folder, or it predicts nothing of an example.
+        UserError: the folder holds no run, or the run makes no predictions for examples.
     """
     experiment = Experiment.of(config_of(Workdir.existing(path)))
     require_predictive(experiment.task(), experiment.data())
@@ -33,7 +33,7 @@ def open_predictor(path: str, which: str, rows: int) -> Predictor:
         rows: texts in a batch.
 
     Raises:
-        UserError: there is no run in this folder, or it predicts nothing of a text.
+        UserError: the folder holds no run, or the run makes no predictions for texts.
     """
     trained = open_run(path, which)
     experiment = Experiment.of(trained.config)
@@ -56,5 +56,5 @@ def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:
         raise UserError(f'{workdir.classes}: cannot be read as JSON: {error}') from error
     count = experiment.data().classes
     if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
-        raise UserError(f'{workdir.classes}: is no list of the names of {count} classes')
+        raise UserError(f'{workdir.classes}: not a list of the names of {count} classes')
     return tuple(names)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-# Any other field is taken to change the program.
+# Every other field counts as changing the program.
 OUTSIDE = (
     'seed',
     'steps',
@@ -37,11 +37,11 @@ OUTSIDE = (
 def program_digest(config: Mapping[str, Any]) -> str:
     """Return a digest by which to group the configs of runs, without building or importing their parts.
 
-    It is of all that a program may depend on: model, task, optimizer, data, rows, mesh, backend, dtype, microbatches
-    and adapter, but not of numbers other than zero in the task and the optimizer, nor of texts of the data, such as a
-    path. Runs of one digest share a program unless one of these numbers is none that programs take as an argument
-    (`train.scales`), or the batches differ in shape; `train.setup:program_key` tells exactly. It is the same in every
-    process.
+    The digest covers all that a program may depend on: model, task, optimizer, data, rows, mesh, backend, dtype,
+    microbatches and adapter, but not the values of nonzero numbers in the task and the optimizer, nor texts of the
+    data, such as a path. Runs of one digest share a program unless they differ in a number that programs do not take as
+    an argument (`train.scales`), or in the shapes of the batches; `train.setup:program_key` is exact. The digest is the
+    same in every process.
 
     Args:
         config: resolved, as in a run's config.json.
@@ -53,7 +53,7 @@ def program_digest(config: Mapping[str, Any]) -> str:
 
 
 def _without_numbers(value: Any) -> Any:
-    """Leave out which numbers there are, but not whether they are zero."""
+    """Leave out the values of numbers, but not whether they are zero."""
     if isinstance(value, Mapping):
         return {name: _without_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -62,7 +62,7 @@ def _without_numbers(value: Any) -> Any:
 
 
 def _without_texts(value: Any) -> Any:
-    """Leave out texts, and None where there might be one, but not which parts there are."""
+    """Leave out texts, and None in place of a text, but not the names of parts."""
     if isinstance(value, Mapping):
         kept = {name: item for name, item in value.items() if name == 'use' or not isinstance(item, str | None)}
         return {name: item if name == 'use' else _without_texts(item) for name, item in kept.items()}

@@ -5,7 +5,7 @@
     --config.optimizer.rates="[{'use': 'train.rates:LayerWise', 'decay': 0.8},
                                {'use': 'train.rates:Frozen', 'match': '^embedding$'}]"
 
-Several are multiplied. Whatever maps parameters to factors of theirs is one.
+Several are multiplied. Any function from parameters to their factors serves.
 """
 
 import re
@@ -33,13 +33,14 @@ class LayerWise:
 
     Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555 (decays of 0.8 and 0.9); a rate for each layer:
     Howard, Ruder 2018, "Universal Language Model Fine-tuning for Text Classification", https://arxiv.org/abs/1801.06146
-    What is below the layers counts as l = 0, what is above as l = L + 1. Each of several stacks counts its own layers,
-    and what is below them those of the deepest.
+    Parameters below the layers have l = 0, those above l = L + 1. Each of several stacks counts its own layers, and
+    parameters below them count the layers of the deepest.
 
     Attributes:
         decay: factor from a layer to the one below it.
-        below: a regex; parameters outside the layers with a match in their path are below them: of the embeddings their
-            norm and projection too, as in the authors' code. (Axes do not tell these from a norm or a head above.)
+        below: a regex; parameters outside the layers with a match in their path are below them: the norm and the
+            projection of the embeddings too, as in the authors' code. (Axes do not tell these from a norm or a head
+            above.)
     """
 
     decay: Annotated[float, Range(above=0, most=1)]
@@ -77,10 +78,10 @@ class Frozen:
     of_decay: ClassVar[bool] = True
 
     def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
-        """Return 0 for what is frozen.
+        """Return 0 for frozen parameters, 1 for others.
 
         Raises:
-            UserError: it is no regex, or finds no parameter.
+            UserError: `match` is not a regex, or matches no parameter.
         """
         found = each_leaf(params, lambda path, leaf: finds(self.match, path, _MATCH))
         if not any(jax.tree.leaves(found)):

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of an experiment that compiled programs take as arguments, so that runs which differ in them share a program.
 
-A part declares them where its fields are, by `saccade.types:Scales`. Rules of optax declare no ranges, so their numbers
-are found by name, as `train.optimizer` checks them; a rule that chooses between programs by a number keeps all of its
-numbers. Zero and None are never arguments: without weight decay, clipping or smoothing a program is another, cheaper
-one.
+A part declares them in its field types, by `saccade.types:Scales`. Rules of optax declare no ranges, so their numbers
+are found by name, as `train.optimizer` checks them; a rule that chooses between programs by one of its numbers has none
+of them as arguments. Zero and None are never arguments: a program without weight decay, clipping or smoothing is
+another, cheaper one.
 
-An argument is a float32 value, so 1 - b is computed in float32: for b = 0.9 it is 1 + 2.4e-7 times the constant 0.1
-that a compiler would be given, and for b = 0.999 it is 1 - 1.3e-5 times 0.001, as Adam's bias correction has it. All
-other numbers are the same to the last bit; products of several may be rounded in another order. The losses of 50 steps
-differ by at most 5e-7 of themselves from those of programs with constants.
+An argument is a float32 value, so 1 - b is computed in float32: for b = 0.9 it is 1 + 2.4e-7 times the constant 0.1 of
+a compiled constant, and for b = 0.999 it is 1 - 1.3e-5 times 0.001, as in Adam's bias correction. All other numbers are
+the same to the last bit; products of several may be rounded in another order. The losses of 50 steps differ from those
+of programs with constants by a relative 5e-7 at most.
 """
 
 import functools
@@ -26,7 +26,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.optimizer import OF_OPTAX
 from saccade.types import Part, Scales
 
-_HAVE_SCALES = ('ema', 'optimizer', 'task')  # fields of an experiment that a step is made of anew for other numbers
+_HAVE_SCALES = ('ema', 'optimizer', 'task')  # fields of an experiment that are built again for other numbers
 
 
 def scales_of(experiment: Experiment) -> dict[str, float]:
@@ -37,7 +37,7 @@ def scales_of(experiment: Experiment) -> dict[str, float]:
 
 
 def rescaled(experiment: Experiment, scales: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an experiment that have such numbers, with other ones or with traced arrays."""
+    """Return the fields of an experiment that hold such numbers, with other numbers or with traced arrays."""
     return dict(_mapped(_whole(experiment), 'config', lambda path, value: scales[path]).arguments)
 
 
@@ -46,7 +46,7 @@ def _whole(experiment: Experiment) -> Part:
 
 
 def _mapped(part: Part, path: str, function: Callable[[str, float], Any]) -> Part:
-    """Replace each of the numbers of a part, and of the parts within it, by what a function makes of path and value."""
+    """Replace each such number of a part, and of the parts within it, by the function's value of its path and value."""
     inner = {name: _within(value, f'{path}.{name}', function) for name, value in part.arguments}
     numbers = {name: function(f'{path}.{name}', value) for name, value in _numbers(part)}
     return part.replace(**{**inner, **numbers})
@@ -62,7 +62,7 @@ def _within(value: Any, path: str, function: Callable[[str, float], Any]) -> Any
 
 @functools.lru_cache(maxsize=64)
 def _numbers(part: Part) -> tuple[tuple[str, float], ...]:
-    """Such numbers of a part's own fields, which the config gave or left to the default."""
+    """Return such numbers among a part's own fields, from the config or by default."""
     of_optax = getattr(part.target, '__module__', '').partition('.')[0] == 'optax'
     known = fields(part.target)
     names = [name for name, (hint, _) in known.items() if (name in OF_OPTAX if of_optax else _scales(hint))]
@@ -76,7 +76,7 @@ def _scales(hint: Any) -> bool:
 
 
 def _takes_traced(rule: Part, numbers: Mapping[str, float]) -> bool:
-    """Whether a rule of optax serves all values of its numbers by one program, which is tried on one parameter."""
+    """Return True if one program of a rule of optax serves all values of its numbers, tested on one parameter."""
 
     def update(numbers: Mapping[str, Any], params: jax.Array) -> Any:
         made = rule.replace(**numbers)()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Learning-rate schedules: config parts that, told the total number of steps, return an optax schedule.
+"""Learning-rate schedules: config parts that return an optax schedule, given the total number of steps.
 
 An optax schedule maps the number of updates already made, 0 at the first, to a learning rate. Warmup is
 linear and wastes no step on a rate of zero: the rate is peak * (step + 1) / (warmup + 1) up to step = warmup.
@@ -27,7 +27,7 @@ class Cosine:
     Attributes:
         peak: the highest learning rate.
         warmup: steps before the peak.
-        floor: the learning rate at the end, and ever after.
+        floor: the learning rate at the end, and after it.
         decay_steps: the step that reaches the floor. None: the last of the run.
     """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Search by a run: its trained model as a sentence encoder, and where the index of a corpus is kept."""
+"""Search by a run: its trained model as a sentence encoder, and the folder of a corpus's index."""
 
 import hashlib
 import json
@@ -23,9 +23,9 @@ class Asked:
     Attributes:
         workdir, init_from: a run, or a Hugging Face directory in its place.
         which: checkpoint of a run.
-        part: which of several models of a run.
+        part: name of one of several models of a run.
         index: folder of the index; None for one in the folder of the run.
-        rows: texts that are read at once.
+        rows: texts in a batch.
     """
 
     workdir: str | None
@@ -37,22 +37,22 @@ class Asked:
 
 
 def open_search(asked: Asked, corpus: SearchCorpus) -> tuple[SentenceEncoder, Index]:
-    """Open a run, and the index of a corpus, which is made where it is missing or of something else.
+    """Open a run, and the index of a corpus, which is made if it is missing or belongs to something else.
 
     Raises:
-        UserError: there is no model, it gives no vectors, or the index cannot be kept.
+        UserError: there is no model, it gives no vectors, or the index cannot be stored.
     """
     if not (asked.index or asked.workdir):
-        raise UserError('give --index=FOLDER: beside a Hugging Face directory no index is kept')
+        raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
     trained = open_trained(asked.workdir, asked.init_from, asked.which).only(asked.part)
     encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows)
-    beside = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
-    folder = expanded(asked.index) if asked.index else beside
+    default = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
+    folder = expanded(asked.index) if asked.index else default
     return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
 
 
 def model_digest(trained: Trained) -> str:
-    """Return what changes with the weights of a model, with its architecture and with its tokenizer."""
+    """Return a digest that changes with the weights of a model, its architecture and its tokenizer."""
     found = hashlib.sha256(json.dumps([trained.config['model'], trained.tokenizer.digest], sort_keys=True).encode())
     for leaf in jax.tree.leaves(trained.params):
         found.update(np.asarray(leaf).tobytes())

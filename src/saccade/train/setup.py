@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training step of an experiment: as a pure function, compiled for the devices, or only counted."""
+"""Training step of an experiment: as a pure function, compiled for the available devices, or only counted."""
 
 import dataclasses
 import math
@@ -33,10 +33,10 @@ from saccade.types import Bucketed, Params, Part, UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
-    """Make the step of an experiment, which holds no arrays.
+    """Build the training step of an experiment, which holds no arrays.
 
     Raises:
-        UserError: the parts do not fit each other, or one of them is of another kind than its field takes.
+        UserError: the parts do not fit each other, or a part is of another kind than its field takes.
     """
     require_parts(experiment)
     schedule, adapter = learning_rate(experiment), experiment.adapter
@@ -64,35 +64,37 @@ def make_learner(experiment: Experiment) -> Learner:
 
 
 def require_parts(experiment: Experiment) -> None:
-    """Refuse parts that do not fit each other, as far as this shows without data and without tracing.
+    """Refuse parts that do not fit each other, as far as it can be checked without data and without tracing.
 
     Raises:
-        UserError: the model lacks a head, the schedule or the optimizer is none, the model has no such length, or no
-            part of the config declares the metric that ranks checkpoints.
+        UserError: the model lacks a head, the schedule or the optimizer is not one, the model does not support a
+            length, or no part of the config declares the metric that ranks checkpoints.
     """
     _require_heads(experiment)
     learning_rate(experiment)
     if not callable(experiment.optimizer()):
-        raise UserError(f"config.optimizer: {experiment.optimizer.name} is none; name 'train.optimizer:Optimizer'")
+        raise UserError(
+            f"config.optimizer: {experiment.optimizer.name} is not an optimizer; name 'train.optimizer:Optimizer'"
+        )
     for length in experiment.eval_lengths:
         experiment.at_length(length)
     ranking(experiment)
 
 
 def require_devices(experiment: Experiment) -> None:
-    """Refuse a mesh or a batch that does not fit the devices at hand.
+    """Refuse a mesh or a batch that does not fit the available devices.
 
     Raises:
-        UserError: the mesh asks for other devices than there are, or the rows of a batch do not divide among them.
+        UserError: the mesh does not match the devices, or the rows of a batch do not divide among them.
     """
     by = ' x '.join(ROW_AXES) if experiment.backend == 'jit' else 'devices'
     require_rows(batches_like(experiment), row_shards(experiment) * experiment.accumulate, f'{by} x accumulate')
 
 
 def _require_heads(experiment: Experiment) -> None:
-    """Refuse a model without a head that the task reads, or with one of fewer classes than the data have."""
+    """Refuse a model without a head of the task, or with a head of fewer classes than the data have."""
     task, whole = experiment.task, experiment.model
-    needed = getattr(experiment.data(), 'classes', None) or 0  # None: of pairs that are not classified
+    needed = getattr(experiment.data(), 'classes', None) or 0  # None: for pairs that are not classified
     for place, names in getattr(task.target, 'heads', {}).items():
         model, path = (whole[place], f'config.model.{place}') if place else (whole, 'config.model')
         there = dict(dict(model.arguments).get('heads', ()))
@@ -107,17 +109,17 @@ def _require_heads(experiment: Experiment) -> None:
 
 
 def shapes_at_width(experiment: Experiment, width: int) -> Params:
-    """Shapes of the parameters that the same run would keep at another width of the model, or of each of its towers.
+    """Return the shapes of a run's parameters at another width of the model, or of each of its towers.
 
     Raises:
-        UserError: the model has no width, or cannot be built at this one.
+        UserError: the model has no width, or cannot be built with this one.
     """
     model = _at_width(experiment.model, width)
     if model is None:
         raise UserError(f'config.model: {experiment.model.name} has no field `width`, nor has one of its towers')
     try:
         return kept(replace(experiment, model=model))[0]
-    except (UserError, TypeError, ValueError) as error:  # the shapes of a part with sizes of its own need not fit
+    except (UserError, TypeError, ValueError) as error:  # the shapes of a part with its own sizes need not fit
         raise UserError(f'config.model cannot be built with width {width}: {error}') from error
 
 
@@ -130,27 +132,27 @@ def _at_width(model: Part, width: int) -> Part | None:
 
 
 def learning_rate(experiment: Experiment) -> optax.Schedule:
-    """Return the learning rate by step, after the run's extensions too.
+    """Return the learning rate by step, the run's extensions included.
 
     Raises:
-        UserError: the schedule is none, or its steps do not fit the run's.
+        UserError: the schedule is not one, or its steps do not fit the run's.
     """
     made = experiment.schedule()
     extended = [extension() for extension in experiment.extended]
     schedule = schedule_of(made, extended, experiment.steps) if callable(made) else None
     if not callable(schedule):
         raise UserError(
-            f'config.schedule: {experiment.schedule.name} makes no schedule of a number of steps; '
+            f'config.schedule: {experiment.schedule.name} does not make a schedule for a number of steps; '
             "'train.schedule:Cosine' does"
         )
     return schedule
 
 
 def require_weights(experiment: Experiment) -> None:
-    """Refuse a place to start from that is no run and no Hugging Face directory.
+    """Refuse a path to start from that is neither a run nor a Hugging Face directory.
 
     Raises:
-        UserError: so it is.
+        UserError: the path is neither.
     """
     if not experiment.init_from:
         return
@@ -162,10 +164,10 @@ def require_weights(experiment: Experiment) -> None:
 
 
 def require_lengths(experiment: Experiment) -> None:
-    """Trace the loss at each of the lengths that the trained model is to be measured at.
+    """Trace the loss at each of the evaluation lengths of the config.
 
     Raises:
-        UserError: the model cannot serve one of them.
+        UserError: the model does not support one of them.
     """
     for length in experiment.eval_lengths:
         params, other = param_shapes(experiment), experiment.at_length(length)
@@ -177,10 +179,10 @@ def require_lengths(experiment: Experiment) -> None:
 
 
 def require_ranking(experiment: Experiment) -> None:
-    """Refuse a metric to rank checkpoints by that no evaluation logs.
+    """Refuse to rank checkpoints by a metric that no evaluation logs.
 
     Raises:
-        UserError: it is none of them; or as `train.declared:ranking`.
+        UserError: no evaluation logs it; or as in `train.declared:ranking`.
     """
     task, data, wanted = experiment.task(), experiment.data(), ranking(experiment).name
     logged = {'loss', *(metric.name for metric in (*reports_of(task, 'evaluates'), *reports_of(data)))}
@@ -193,9 +195,9 @@ def require_ranking(experiment: Experiment) -> None:
 
 
 def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
-    """Make the step of an experiment as one program over a mesh.
+    """Build the training step of an experiment as one program over a mesh.
 
-    It gathers weights where it uses them, and keeps the tokens of a row where the mesh has split them.
+    It gathers weights at their use, and keeps the tokens of a row split if the mesh splits them.
     """
     learner, model = make_learner(experiment), experiment.model
     if mesh.shape['fsdp'] > 1:
@@ -207,24 +209,24 @@ def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
 
 
 def make_backend(experiment: Experiment) -> Backend:
-    """Compile the step of an experiment for batches of all the shapes that its data have.
+    """Compile the training step of an experiment for batches of all shapes in its data.
 
-    Experiments of one `program_key` share the programs; the last two sets are kept.
+    Experiments of one `program_key` share the programs; the last two sets are cached.
 
     Raises:
-        UserError: the weights to start from are not there, or as `make_learner`.
+        UserError: the initial weights do not exist, or as in `make_learner`.
     """
     require_weights(experiment)
     sizes, one_program = dict(experiment.mesh), experiment.backend == 'jit'
     learner = learner_on(make_mesh(sizes, jax.devices()), experiment) if one_program else make_learner(experiment)
-    return with_learner(_compiled(_Compiling(program_key(experiment), experiment, learner)), learner)
+    return with_learner(_compiled(_ProgramRequest(program_key(experiment), experiment, learner)), learner)
 
 
 def program_key(experiment: Experiment) -> tuple[Any, ...]:
-    """Return what the compiled programs of an experiment depend on; those of equal keys are the same.
+    """Return the key of an experiment's compiled programs; programs of equal keys are the same.
 
-    That is every field but those that are `OUTSIDE`; of the data only the shapes of batches, and of the numbers that
-    programs take as arguments (`train.scales`) only which there are.
+    It holds every field that is not in `OUTSIDE`; of the data only the shapes of batches, and of the numbers that
+    programs take as arguments (`train.scales`) only their names.
     """
     inside = {each.name: getattr(experiment, each.name) for each in dataclasses.fields(experiment)}
     inside |= rescaled(experiment, dict.fromkeys(scales_of(experiment), 'argument'))
@@ -235,8 +237,8 @@ def program_key(experiment: Experiment) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class _Compiling:
-    """Request for programs. Attributes: their key; an experiment and its learner that have it."""
+class _ProgramRequest:
+    """Request for programs. Attributes: their key; an experiment and its learner with this key."""
 
     key: tuple[Any, ...]
     experiment: Experiment = field(compare=False)
@@ -244,7 +246,7 @@ class _Compiling:
 
 
 @lru_cache(maxsize=2)  # programs of two variants in turn; more would fill the memory of a process that runs many
-def _compiled(asked: _Compiling) -> Backend:
+def _compiled(asked: _ProgramRequest) -> Backend:
     experiment = asked.experiment
     return BACKENDS[experiment.backend](asked.learner, batches_like(experiment), dict(experiment.mesh))
 
@@ -258,20 +260,20 @@ def row_shards(experiment: Experiment) -> int:
 
 
 def batches_like(experiment: Experiment) -> Sequence[PyTree]:
-    """Shapes of the global batches that its data have, the longest rows first."""
+    """Return the shapes of the global batches of an experiment's data, the longest rows first."""
     data, size = experiment.data(), experiment.batch_size
     return data.batches_like(size) if isinstance(data, Bucketed) else [data.batch_like(size)]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of an experiment: parameters, FLOPs and tokens, counted without compiling anything.
+    """Cost of an experiment: parameters, FLOPs and tokens, counted without compilation.
 
     Attributes:
-        parameters: in all, those that stay as they are too.
-        flops: that the model needs of a step, in matrix products, over all devices; see `ops.flops`.
-        tokens: a step.
-        steps: in all.
+        parameters: total number, frozen ones included.
+        flops: that the model needs in a step, in matrix products, over all devices; see `ops.flops`.
+        tokens: per step.
+        steps: total number.
     """
 
     parameters: int
@@ -284,7 +286,7 @@ class Cost:
         """Trace a step.
 
         Raises:
-            UserError: the parts do not fit each other, or the weights to start from are not there.
+            UserError: the parts do not fit each other, or the initial weights do not exist.
         """
         require_weights(experiment)
         require_lengths(experiment)
@@ -301,5 +303,5 @@ class Cost:
 
     @property
     def flops_per_token(self) -> float:
-        """FLOPs that the model needs for each token of a training step."""
+        """FLOPs that the model needs per token of a training step."""
         return self.flops / self.tokens

@@ -3,12 +3,12 @@
 """Sequence parallelism: the tokens of a row are split along the mesh's axis `sequence`, layer by layer.
 
 Li et al. 2021, "Sequence Parallelism: Long Sequence Training from System Perspective", https://arxiv.org/abs/2105.13120
-What acts on each token alone (norms, feed-forward, losses) then costs a device T/n tokens in time and memory: told
-where the input and the output of each layer lie, XLA's partitioner follows. What moves information between tokens does
-so as its kernel says (`attention.ring`, `attention.ulysses`), and otherwise gathers whole rows by itself.
+Operations on each token separately (norms, feed-forward, losses) then cost a device T/n tokens in time and memory:
+XLA's partitioner follows the shardings of the input and the output of each layer. Operations that move information
+between tokens do so as their kernel defines (`attention.ring`, `attention.ulysses`), and otherwise gather whole rows.
 
-Batches are not split so: token ids are small beside activations, and a row of a language model has one more of them
-than its layers have. Modules know nothing of it: the runner that goes through a model's layers is wrapped.
+Batches are not split this way: token ids are small compared with activations, and a row of a language model has one
+token more than its layers have. Modules are unaware of it: the runner that applies a model's layers is wrapped.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from saccade.types import Hidden, Part, Runner, UserError
 
 @dataclass(frozen=True)
 class SplitTokens:
-    """Sequence parallelism: a runner whose layers take and give tokens where the mesh has split them.
+    """Sequence parallelism: a runner whose layers take and return tokens that are split over the mesh.
 
     Attributes:
-        run: the runner that it wraps.
+        run: wrapped runner.
         mesh: over which tokens are split.
     """
 
@@ -50,9 +50,9 @@ class SplitTokens:
 
 
 def splitting(model: Part, mesh: AnyMesh) -> Part:
-    """The same model, whose layers keep the tokens of a row where this mesh splits them.
+    """Return the model with layers that keep the tokens of a row split over this mesh.
 
-    A model without a stack of layers, as a recurrent one, goes through whole rows on every device.
+    A model without a stack of layers, as a recurrent one, processes whole rows on every device.
     """
     changed = {name: splitting(value, mesh) for name, value in model.arguments if isinstance(value, Part)}
     if 'run' in changed:
@@ -61,5 +61,5 @@ def splitting(model: Part, mesh: AnyMesh) -> Part:
 
 
 def splits_tokens(model: Part) -> bool:
-    """Return whether a model has a stack of layers, whose tokens can be split."""
+    """Return True if a model has a stack of layers, whose tokens can be split."""
     return any('run' in dict(part.arguments) for part in model.walk())

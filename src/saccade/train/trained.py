@@ -41,10 +41,10 @@ class Trained:
     """Trained model.
 
     Attributes:
-        processor: of its inputs, a tokenizer where these are text; None where none was needed.
-        config: the run's, or the model's spec alone.
-        step: None where there was no run.
-        generation: settings of a Hugging Face folder; None for a run, whose data say how a text begins and ends.
+        processor: of its inputs, a tokenizer for text; None if none is needed.
+        config: the run's, or only the model's spec.
+        step: None without a run.
+        generation: settings of a Hugging Face folder; None for a run, whose data define how a text begins and ends.
     """
 
     model: Any
@@ -56,10 +56,10 @@ class Trained:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for text.
+        """Tokenizer for text.
 
         Raises:
-            UserError: the model was trained on something else.
+            UserError: the model was trained on other inputs.
         """
         if isinstance(self.processor, Tokenizer):
             return self.processor
@@ -67,14 +67,14 @@ class Trained:
         raise UserError(f'{Part(type(self.model)).name} reads {reads} in this run, and has no tokenizer for text')
 
     def only(self, part: str) -> 'Trained':
-        """One of several models that were trained together; '' for the one that there is.
+        """Return one of several models that were trained together; '' for the only one.
 
         Raises:
-            UserError: there is no such part, or there are several and none is named.
+            UserError: there is no such part, or there are several and no name is given.
         """
         names = getattr(self.model, 'names', ('',))
         if part not in names:
-            raise UserError(f"--part='{part}': there is {' and '.join(names) or 'one model, which has no parts'}")
+            raise UserError(f"--part='{part}': the known parts are {', '.join(names) or 'none'}")
         if not part:
             return self
         model, params = self.model.part(part)(), self.model.all_of(part, self.params)
@@ -108,7 +108,7 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
 
 
 def require_latest(init_from: str, which: str) -> None:
-    """Refuse to choose a checkpoint of a Hugging Face directory, which has only one.
+    """Refuse to choose a checkpoint of a Hugging Face directory, which holds one model.
 
     Raises:
         UserError: `which` is not 'latest'.
@@ -118,10 +118,10 @@ def require_latest(init_from: str, which: str) -> None:
 
 
 def config_of(workdir: Workdir) -> dict[str, Any]:
-    """Return the config of a run, without its sinks: those of the user's own need not be importable here.
+    """Return the config of a run without its sinks, since the user's own sinks need not be importable here.
 
     Raises:
-        UserError: the config names what is not trusted.
+        UserError: the config names untrusted code.
     """
     config = {**workdir.read_config(), 'logging': []}
     require_trusted(config, f'{workdir.config}')
@@ -129,15 +129,15 @@ def config_of(workdir: Workdir) -> dict[str, Any]:
 
 
 def open_run(path: str, which: str = 'latest') -> Trained:
-    """Open the folder of a run: its averaged parameters where it kept an average, else its parameters.
+    """Open the folder of a run: its averaged parameters if it has an average, else its parameters.
 
     Warn if code of the user's own that the config names has changed since training.
 
     Args:
-        which: 'latest' or 'best' checkpoint, or the 'average' of the last that are there.
+        which: 'latest' or 'best' checkpoint, or the 'average' of the last available ones.
 
     Raises:
-        UserError: there is no run in it, or none of its checkpoints can be used.
+        UserError: the folder holds no run, or none of its checkpoints can be used.
     """
     workdir = Workdir.existing(path)
     config = config_of(workdir)
@@ -157,7 +157,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
-    """Return the mean of the parameters of the last `count` checkpoints, or of as many as there are.
+    """Return the mean of the parameters of the last `count` checkpoints, or of all if there are fewer.
 
     Vaswani et al. 2017, section 6.1, https://arxiv.org/abs/1706.03762, average 5 or 20, which were 10 minutes apart.
 
@@ -177,10 +177,10 @@ class Initial:
     """Initial parameters of a model and its task, traced once.
 
     Attributes:
-        shapes: of the parameters: the model's, and those that the task adds.
-        own: shapes of the model's alone.
-        axes: of the parameters that declare them, by path.
-        program: makes the leaves of the parameters of a key and of the task's numbers (`train.scales`).
+        shapes: of the parameters: the model's, and those added by the task.
+        own: shapes of the model's parameters only.
+        axes: by path, of the parameters that declare them.
+        program: computes the leaves of the parameters from a key and the task's numbers (`train.scales`).
     """
 
     shapes: Params
@@ -190,11 +190,11 @@ class Initial:
 
     @classmethod
     def of(cls, experiment: Experiment) -> 'Initial':
-        """Trace the initialisation for rows of the experiment's data; experiments of other numbers share it."""
+        """Trace the initialisation for rows of the experiment's data; experiments that differ in numbers share it."""
         leaves, structure = jax.tree.flatten(experiment.data().batch_like(1))
         marked = rescaled(experiment, dict.fromkeys(scales_of(experiment), 'argument'))
         key = marked['task'], experiment.model, tuple((leaf.shape, leaf.dtype) for leaf in leaves), structure
-        return _initial(_Asked((key, repr(key)), experiment))
+        return _initial(_TraceRequest((key, repr(key)), experiment))
 
     def __call__(self, key: PRNGKey, scales: Mapping[str, Any]) -> Params:
         """Return the parameters, without running the code of the model again."""
@@ -202,15 +202,15 @@ class Initial:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """Request for a trace. Attributes: all that it depends on, once more as text since 1 equals 1.0; an experiment."""
+class _TraceRequest:
+    """Request for a trace. Attributes: all that it depends on, also as text since 1 equals 1.0; an experiment."""
 
     key: tuple[Any, ...]
     experiment: Experiment = field(compare=False)
 
 
 @functools.lru_cache(maxsize=8)
-def _initial(asked: _Asked) -> Initial:
+def _initial(asked: _TraceRequest) -> Initial:
     experiment = asked.experiment
     scales, like = scales_of(experiment), experiment.data().batch_like(1)
     model, made = _recorded(experiment.model())
@@ -219,7 +219,7 @@ def _initial(asked: _Asked) -> Initial:
         task = rescaled(experiment, {**scales, **numbers})['task']()
         rows = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
         params = task.init(model, key, rows)
-        # A task of one's own may make parameters without the model's `init`.
+        # A user's task may make parameters without the model's `init`.
         return params, made[-1] if made else model.init(key, *task.inputs(model, key, rows))
 
     trace = jax.make_jaxpr(init, return_shape=True)
@@ -231,37 +231,37 @@ def _initial(asked: _Asked) -> Initial:
 
 
 def _of_task(scales: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers of the task, in the order of their paths."""
+    """Return the numbers of the task, in the order of their paths."""
     return {path: scales[path] for path in sorted(scales) if path.startswith('config.task.')}
 
 
 def _recorded(model: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """Return the model, and a list that takes the variables of each `init`: a task returns only the parameters."""
+    """Return the model, and a list that collects the variables of each `init`: a task returns only the parameters."""
     copied, made = copy.copy(model), []
 
     def init(*given: Any, **named: Any) -> dict[str, Any]:
         made.append(model.init(*given, **named))
         return made[-1]
 
-    object.__setattr__(copied, 'init', init)  # a copy, and no object around it: protocols look at what a class has
+    object.__setattr__(copied, 'init', init)  # a copy, not a wrapper: protocols check the attributes of the class
     return copied, made
 
 
 def param_shapes(experiment: Experiment) -> Params:
-    """Shapes of the initial parameters: the model's, and those that the task adds."""
+    """Return the shapes of the initial parameters: the model's, and those added by the task."""
     return Initial.of(experiment).shapes
 
 
 def kept_shapes(experiment: Experiment) -> Params:
-    """Shapes of the parameters that a run keeps, of which its adapter makes the model's."""
+    """Return the shapes of a run's parameters, from which its adapter computes the model's."""
     return kept(experiment)[0]
 
 
 def kept(experiment: Experiment) -> tuple[Params, AxesByPath]:
-    """Shapes of the parameters that a run keeps, and the axes of those that declare them, by path.
+    """Return the shapes of a run's parameters, and the declared axes by path.
 
     Raises:
-        UserError: the task does not keep the model's parameters where they are.
+        UserError: the task moves or changes the model's parameters.
     """
     adapter, initial = experiment.adapter, Initial.of(experiment)
     there = _shapes(initial.shapes)
@@ -279,8 +279,8 @@ class Start:
     """Initial weights for training, taken from another model.
 
     Attributes:
-        taken, new: paths of those that came from elsewhere, and of those that keep their initial values.
-        left: paths of what is there and was not taken.
+        taken, new: paths of parameters from the other model, and of those that keep their initial values.
+        left: paths of parameters of the other model that were not taken.
     """
 
     params: Params
@@ -289,7 +289,7 @@ class Start:
     left: list[str]
 
     def lines(self) -> list[str]:
-        """What was taken, in words."""
+        """Return lines on the parameters that were taken."""
         names = {'new': self.new, 'left': self.left}
         return [
             f'weights     {len(self.taken)} parameters taken',
@@ -299,23 +299,23 @@ class Start:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Parameter that a model has a place for. Attributes: shape; axes, as 'L D -> K H', None where it declares none."""
+    """Parameter that a model expects. Attributes: shape; axes, as 'L D -> K H', None if it declares none."""
 
     shape: tuple[int, ...]
     axes: str | None
 
 
 def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt: Part[Params] | None = None) -> Start:
-    """Weights of a run or of a Hugging Face directory.
+    """Return initial weights from a run or a Hugging Face directory.
 
     Args:
-        where: its path; and which of its models is meant, where it has several.
-        initial: the parameters as they are without.
+        where: its path; and the name of one of its models, if it has several.
+        initial: the parameters as initialised.
         axes: of these, by path.
-        adapt: what makes them fit: a function of them and of what is `Wanted`, by path.
+        adapt: converts the weights: a function of them and of the `Wanted` parameters by path.
 
     Raises:
-        UserError: they are not those of this architecture; the first parameter that differs is named.
+        UserError: the weights are of another architecture; the message names the first parameter that differs.
     """
     path, _ = where
     params = _part_of(params_of(path), where)
@@ -326,11 +326,11 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
     for name in sorted(there.keys() | asked.keys()):
         if there.get(name) != asked.get(name):
             raise UserError(
-                f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} there, '
+                f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} in it, '
                 f'{asked.get(name, "absent")} in this model'
             )
     new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
-    used = set(map(id, jax.tree.leaves(params)))  # what was given another name is not left
+    used = set(map(id, jax.tree.leaves(params)))  # a renamed parameter is not left over
     return Start(
         jax.tree.map(lambda leaf, first: first if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, params, initial),
         taken=[name for name in asked if name not in new],
@@ -340,12 +340,12 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
 
 
 def params_of(path: str) -> Params:
-    """The parameters of a run or of a Hugging Face directory, which needs no tokenizer for this."""
+    """Return the parameters of a run or of a Hugging Face directory; no tokenizer is needed."""
     return hub.load(path).params if is_hub(path) else open_run(path).params
 
 
 def spec_of(path: str, part: str = '') -> dict[str, Any]:
-    """The model of a run or of a Hugging Face directory, or a part of it, as it stands under config.model."""
+    """Return the model of a run or of a Hugging Face directory, or a part of it, as a config.model."""
     spec = hub.spec_of(path) if is_hub(path) else Workdir.existing(path).read_config()['model']
     require_trusted({'model': spec}, path)
     return _part_of(spec, (path, part))
@@ -368,7 +368,7 @@ def verified_folder(path: str) -> Path:
 
 
 def is_hub(path: str | None) -> bool:
-    """Return whether a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints."""
+    """Return True if a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints."""
     folder = absolute(str(path))
     return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translator and gap filler of a run or of a Hugging Face folder, with the search it was trained with or another."""
+"""Translator and gap filler of a run or of a Hugging Face folder, with the run's search or another one."""
 
 from dataclasses import dataclass
 
@@ -26,10 +26,10 @@ class Asked:
     Attributes:
     workdir, init_from: a run, or a Hugging Face directory in its place.
     which: checkpoint of a run.
-    beams: of the search; 0 for the search that the run was evaluated by.
+    beams: of the search; 0 for the search of the run's evaluation.
     alpha: the exponent of the length penalty.
-    start: of a Hugging Face directory, the special token that a target starts with; None: as the directory says.
-    rows: texts that are translated at once.
+    start: for a Hugging Face directory, the special token that starts a target; None: as the directory says.
+    rows: texts in a batch.
     """
 
     workdir: str | None
@@ -45,7 +45,7 @@ def open_translator(asked: Asked) -> Translator:
     """Open a run or a Hugging Face directory.
 
     Raises:
-        UserError: there is none, or it is no sequence-to-sequence model.
+        UserError: the path is neither, or the model is not a sequence-to-sequence model.
     """
     trained = open_trained(asked.workdir, asked.init_from, asked.which)
     if not isinstance(trained.model, Seq2Seq):
@@ -59,19 +59,19 @@ def _frame(trained: Trained, asked: Asked) -> PairFrame:
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
         if asked.start is not None:
-            raise UserError('--start has no effect: the data of the run say which token starts a target')
+            raise UserError('--start has no effect: the data of the run define the token that starts a target')
         return data.frame(trained.tokenizer)
     return text_frame(trained, asked.start or getattr(data, 'start', None))
 
 
 def text_frame(trained: Trained, start: str | None) -> PairFrame:
-    """Return the frame of texts for a model whose data have none; of a Hugging Face folder, with its special tokens.
+    """Return the frame of texts for a model whose data have none; for a Hugging Face folder with its special tokens.
 
     Args:
-        start: the special token that a target starts with; None: as the folder says, else the end token.
+        start: special token that starts a target; None: as the folder says, else the end token.
 
     Raises:
-        UserError: the tokenizer lacks one, or a folder does not say how a target starts.
+        UserError: the tokenizer lacks a special token, or a folder does not say how a target starts.
     """
     tokenizer, model, generation = trained.tokenizer, trained.model, trained.generation
     lengths = model.source_context_length, model.context_length
@@ -80,18 +80,18 @@ def text_frame(trained: Trained, start: str | None) -> PairFrame:
     first = generation.start if start is None else tokenizer.special(start)
     if first is None:
         raise UserError(
-            'neither generation_config.json nor config.json has a decoder_start_token_id within the vocabulary, with '
-            'which a target would start; --start names that token'
+            'neither generation_config.json nor config.json has a decoder_start_token_id in the vocabulary, which '
+            'would start a target; name that token by --start'
         )
     around = tokenizer.source.around or Around((), () if tokenizer.end is None else (tokenizer.end,))
     return PairFrame(*lengths, first, NO_TOKEN if generation.end is None else generation.end, around)
 
 
 def open_gap_filler(trained: Trained, mode: str | None) -> GapFiller:
-    """Return a gap filler by a denoising model, whose data or folder say how a target starts.
+    """Return a gap filler with a denoising model, whose data or folder define the start of a target.
 
     Args:
-        mode: the special token before the text; None for none.
+        mode: special token before the text; None for none.
 
     Raises:
         UserError: the tokenizer lacks a special token.

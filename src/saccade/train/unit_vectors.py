@@ -5,9 +5,9 @@
     config.optimizer.projection = dict(use='train.unit_vectors:UnitVectors')
 
 Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
-section 2.6, https://arxiv.org/abs/2410.01131. The declared axes say which dimension that is: the one D of a kernel, as
-in 'D -> N H', 'N H -> D' or 'F -> D', and of a table 'V D'. What has no D on one side alone stays as it is:
-vectors, and square maps 'D -> D'. Weights start so with `ops.similarity:unit_normal` for an initialiser.
+section 2.6, https://arxiv.org/abs/2410.01131. The declared axes give this dimension: the one D of a kernel, as in
+'D -> N H', 'N H -> D' or 'F -> D', and of a table 'V D'. Parameters without a D on exactly one side are unchanged:
+vectors, and square maps 'D -> D'. `ops.similarity:unit_normal` is an initialiser with such vectors.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ __all__ = ['UnitVectors']
 
 @dataclass(frozen=True)
 class UnitVectors:
-    """Scales matrices to vectors of norm 1 along their D."""
+    """Projection that scales matrices to vectors of norm 1 along their D."""
 
     def __call__(self, params: Params, axes: AxesByPath) -> Params:
         """Return the parameters projected.
@@ -36,14 +36,14 @@ class UnitVectors:
         places = each_leaf(params, lambda path, _: embedding_axis(axes.get(path, '')))
         if not jax.tree.leaves(places):
             raise UserError(
-                'optimizer.projection: train.unit_vectors:UnitVectors finds no matrix among the parameters that are '
-                "trained: none declares axes as 'D -> F'; a part declares them by saccade.axes:parameter"
+                'optimizer.projection: train.unit_vectors:UnitVectors finds no matrix among the trained '
+                "parameters: none declares axes as 'D -> F'; a part declares them by saccade.axes:parameter"
             )
         return each_leaf(params, lambda path, leaf: _projected(leaf, embedding_axis(axes.get(path, ''))))
 
 
 def embedding_axis(axes: str) -> int | None:
-    """Return which dimension of a parameter, counted from the last, is the D that its vectors lie along."""
+    """Return the dimension of a parameter's vectors, the D, counted from the last; None if it has no such D."""
     letters, kernel = letters_of(axes), KernelAxes.of(axes)
     if kernel is None:
         return -1 if letters[copies_in(axes) :] == ['V', 'D'] else None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Description of a model's variant in words: its parts, and what the config chose of them."""
+"""Description of a model's variant in words: its parts, and their arguments in the config."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,15 +9,15 @@ from saccade.build import defaults, fields
 from saccade.types import Part
 
 _LABEL = 12  # columns, as in the rest of the plan
-_SIZES = ('heads', 'key_value_heads', 'head_width')  # of a mixer, said in words
+_SIZES = ('heads', 'key_value_heads', 'head_width')  # of a mixer, given in words
 
 
 def variant_lines(model: Part, label: str = 'model') -> Iterator[str]:
     """Describe each tower of a model, and each of its blocks: mixers with heads, kernel, mask and position; norms.
 
     Args:
-        model: any; one that has no blocks is described by its own parts.
-        label: what the tower is called, as 'encoder'.
+        model: any model; one without blocks is described by its own parts.
+        label: name of the tower, as 'encoder'.
     """
     given = _arguments(model)
     towers = {name: part for name, part in given.items() if isinstance(part, Part) and _has_blocks(part)}
@@ -46,14 +46,14 @@ def _tower_lines(model: Part, label: str) -> Iterator[str]:
 
 
 def _part_lines(part: Part, width: int | None) -> Iterator[str]:
-    """A line for each part that a part holds, its norm left out: that is said with the block."""
+    """Yield a line for each part of a part except its norm, which the line of the block names."""
     for name, held in _arguments(part).items():
         if isinstance(held, Part) and name != 'norm':
             yield _line(name, _mixer_words(held, width))
 
 
 def _mixer_words(part: Part, width: int | None) -> str:
-    """A part with its heads, where it has some, and with the parts that it holds."""
+    """Describe a part with its heads, if it has any, and with its own parts."""
     said = [_words(part)]
     if width and hasattr(part.target, 'heads_in_words'):
         said.append(part(parent=None).heads_in_words(width))
@@ -62,7 +62,7 @@ def _mixer_words(part: Part, width: int | None) -> str:
 
 
 def _called(value: Any) -> str:
-    """A part as it would be called, with the parts in it; or several of them."""
+    """Format a part like a call, with its own parts; or several parts."""
     if isinstance(value, tuple):
         return ' and '.join(map(_called, value))
     held = {name: inner for name, inner in _arguments(value).items() if _holds_parts(inner)}
@@ -71,13 +71,13 @@ def _called(value: Any) -> str:
 
 
 def _words(part: Part) -> str:
-    """A part with what the config chose of it, without the parts in it and what is said of heads and norms."""
+    """Format a part with its chosen arguments, except its own parts, head sizes and norms."""
     chosen = [each for each in _chosen(part) if each.partition('=')[0] not in (*_SIZES, 'norms')]
     return f'{_name(part)}({", ".join(chosen)})' if chosen else _name(part)
 
 
 def _chosen(part: Part) -> list[str]:
-    """Arguments, parts aside, that are not at their default."""
+    """Return the arguments, parts excluded, that differ from their defaults."""
     usual = defaults(part.target)
     return [
         f'{name}={_short(value)}'
@@ -87,7 +87,7 @@ def _chosen(part: Part) -> list[str]:
 
 
 def _arguments(part: Part) -> dict[str, Any]:
-    """What the config gives a part, in the order of its fields, without how weights are initialised."""
+    """Return the arguments of a part in the config, in the order of its fields, without initialisers of weights."""
     given = dict(part.arguments)
     return {name: given[name] for name in fields(part.target) if name in given and not name.endswith('_init')}
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run folder: the paths of its files, the config it belongs to, and atomic writes."""
+"""Run folder: the paths of its files, its config, and atomic writes."""
 
 import errno
 import itertools
@@ -23,29 +23,29 @@ from saccade.build import plain
 from saccade.paths import expanded, read_text
 from saccade.types import UserError
 
-# What a resumed run may change, as dotted paths. A pattern frees what lies below it too; `*` stops at a dot.
+# Fields that a resumed run may change, as dotted paths. A pattern covers the fields below it too; `*` stops at a dot.
 FREE = ('steps', 'mesh', 'backend', '*_every', 'logging', 'workers', '*.workers')
-# Names of the files that a processor is kept in.
+# File names of a processor.
 PROCESSORS = '*tokenizer.json', '*tokenizer_config.json', '*processor.json'
-BEFORE = 'before_restart'  # folder of what a run had written before it was made to start again
+BEFORE = 'before_restart'  # folder of the output of earlier starts, before the run was restarted from scratch
 EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
 
 _QUOTA = (errno.EDQUOT,)
 _FULL = (errno.ENOSPC,)
 _REFUSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
-_SHELL_LOGS = ('.log', '.out', '.err')  # where a shell or a scheduler sends the output of the very run
+_SHELL_LOGS = ('.log', '.out', '.err')  # where a shell or a scheduler sends the output of this run
 _SHOWN = 8
 
 
 @dataclass(frozen=True)
 class Workdir:
-    """Folder of one run. Made by `open` (to train) or `existing` (to evaluate, generate or report)."""
+    """Folder of one run, from `open` (to train) or `existing` (to evaluate, generate or report)."""
 
     path: Path
 
     @classmethod
     def open(cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE) -> 'Workdir':
-        """Create the folder of a run with this config, or find it again: `check`, then `store`."""
+        """Create the folder of a run with this config, or find an existing one: `check`, then `store`."""
         workdir = cls.check(path, config, free=free)
         workdir.store(config)
         return workdir
@@ -54,15 +54,15 @@ class Workdir:
     def check(
         cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE
     ) -> 'Workdir':
-        """Say whether a run with this config may live in a folder, and write nothing.
+        """Check that a folder can hold a run with this config; nothing is written.
 
         Args:
             path: the folder; it may be missing or empty.
-            config: the resolved config, as it is to stand in config.json.
+            config: the resolved config, as config.json is to hold it.
             free: patterns of the fields in which a resumed run may differ from its first start.
 
         Raises:
-            UserError: the folder holds something else or a run of another config, or a file of the run is no file;
+            UserError: the folder holds something else or a run of another config, or a file of the run is a folder;
                 or config cannot be stored.
         """
         workdir, config = cls(absolute(path)), _storable(config)
@@ -116,7 +116,7 @@ class Workdir:
 
     @property
     def processor(self) -> list[Path]:
-        """The files of the processor that are there, as `tokenizer.json`."""
+        """The existing files of the processor, as `tokenizer.json`."""
         return sorted(file for name in PROCESSORS for file in self.path.glob(name))
 
     @property
@@ -155,7 +155,7 @@ class Workdir:
         return config
 
     def store(self, config: Mapping[str, Any] | ConfigDict) -> None:
-        """Write config.json, if it would change; the folder is made where it is missing."""
+        """Write config.json, unless it is unchanged; a missing folder is created."""
         config = _storable(config)
         if jax.process_index() == 0 and not (self.config.exists() and self.read_config() == config):
             with writing(self.path):
@@ -163,7 +163,7 @@ class Workdir:
             write_atomically(self.config, json.dumps(config, indent=2, sort_keys=True) + '\n')
 
     def set_aside(self) -> Path | None:
-        """Move what training has written, all but config and processor, into a folder of its own, and return that.
+        """Move all output of training, except config and processor, into a separate folder, and return that.
 
         Raises:
             UserError: the disk is full or cannot be written to.
@@ -186,14 +186,14 @@ class Workdir:
             raise UserError(f'{self.path}: not a Saccade run; {self._contents()}: name a new or an empty folder')
 
     def _refuse_displaced(self) -> None:
-        """Refuse a folder where a file of the run is to be, and a file in the place of a folder."""
+        """Refuse a folder in the place of a file of the run, and a file in the place of a folder."""
         steps = self.checkpoints.glob('[0-9]*') if self.checkpoints.is_dir() else [self.checkpoints]
         for path in (self.metrics, self.samples):
             if path.is_dir():
-                raise UserError(f'{path}: it is a folder, and the run keeps a file there; move it away')
+                raise UserError(f'{path}: it is a folder, and the run needs a file there; move it away')
         for path in steps:
             if path.is_file():
-                raise UserError(f'{path}: it is a file, and the run keeps a folder there; move it away')
+                raise UserError(f'{path}: it is a file, and the run needs a folder there; move it away')
 
     def _refuse_other(self, there: Mapping[str, Any], asked: Mapping[str, Any], free: Sequence[str]) -> None:
         differences = differing(there, asked, free)
@@ -219,19 +219,19 @@ def differ(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[tuple[str
     """Return each field in which two configs differ: its dotted path, and a phrase that shows both values."""
     old, new = dict(_leaves(there)), dict(_leaves(asked))
     return [
-        (field, f'{field}: {_shown(old, field)} there, {_shown(new, field)} asked for')
+        (field, f'{field}: {_shown(old, field)} in the folder, {_shown(new, field)} requested')
         for field in sorted(old.keys() | new.keys())
         if field not in old or field not in new or old[field] != new[field]
     ]
 
 
 def differing(there: Mapping[str, Any], asked: Mapping[str, Any], free: Sequence[str] = FREE) -> list[str]:
-    """Return what `differ` says of those fields in which a resumed run may not differ."""
+    """Return the phrases of `differ` for the fields in which a resumed run may not differ."""
     return [text for field, text in differ(there, asked) if not _is_free(field, free)]
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Put a file in place whole, or leave what was there.
+    """Write a whole file in place, or leave the earlier one as it was.
 
     Raises:
         UserError: the disk is full or cannot be written to.
@@ -251,19 +251,19 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder to disk: until then a crash of the machine may undo a rename in it."""
+    """Flush a folder to disk: before that, a crash of the machine may undo a rename in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF):  # of filesystems that do not flush folders
+        if error.errno not in (errno.EINVAL, errno.EBADF):  # of filesystems that cannot flush folders
             raise
     finally:
         os.close(descriptor)
 
 
 def open_own(path: Path, mode: str, **options: Any) -> IO[Any]:
-    """Open a file that the run writes to, which is made where it is missing. A symbolic link is not followed.
+    """Open a file of the run for writing; a missing one is created. A symbolic link is not followed.
 
     Raises:
         UserError: the file is a symbolic link.
@@ -273,18 +273,18 @@ def open_own(path: Path, mode: str, **options: Any) -> IO[Any]:
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise UserError(f'{path}: is a symbolic link, and the run keeps a file of its own there; delete it') from None
+        raise UserError(f'{path}: is a symbolic link, and the run writes a file there; delete it') from None
 
 
 @contextmanager
 def writing(folder: Path, needed: int | None = None) -> Iterator[None]:
-    """Say in one line that the disk or the quota is full, or cannot be written to, whatever library met it.
+    """Report a full disk or quota, or a folder that cannot be written to, in one line, whichever library failed.
 
     Free space is read after the failed attempt, which has been deleted by then, and may have been larger than `needed`.
 
     Args:
-        folder: what was being written to.
-        needed: least size of what is written, in bytes, where it is known.
+        folder: folder that is written to.
+        needed: least number of bytes to write, if known.
 
     Raises:
         UserError: in place of the library's error.
@@ -304,10 +304,10 @@ def writing(folder: Path, needed: int | None = None) -> Iterator[None]:
 
 
 def absolute(path: str | Path) -> Path:
-    """The folder that a path names, which need not be there; `~` is a home folder.
+    """Return the folder of a path; it need not exist, and `~` is a home folder.
 
     Raises:
-        UserError: no folder can have such a path.
+        UserError: the path cannot be a folder.
     """
     if '://' in str(path):
         raise UserError(f'{path}: must be a local folder; mount the bucket, or copy the folder there afterwards')
@@ -315,12 +315,12 @@ def absolute(path: str | Path) -> Path:
         folder = expanded(path).absolute()
         folder.exists()
     except OSError as error:  # too long
-        raise UserError(f'{path}: there can be no such folder: {error.strerror}') from error
+        raise UserError(f'{path}: not a possible path of a folder: {error.strerror}') from error
     return folder
 
 
 def _is(error: BaseException | None, numbers: Sequence[int]) -> bool:
-    """Whether such an error of the system stands behind `error`; TensorStore only quotes it in a message."""
+    """Return True if `error` comes from such an error of the system; TensorStore only quotes it in a message."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in numbers:
             return True
@@ -335,7 +335,7 @@ def _nearest_folder(path: Path) -> Path:
 
 
 def _storable(config: Mapping[str, Any] | ConfigDict) -> dict[str, Any]:
-    """The config as it comes back from JSON."""
+    """Return the config as it is read back from JSON."""
     config = plain(config)
     missing = _missing(config)
     if missing:

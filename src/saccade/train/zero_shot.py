@@ -22,7 +22,7 @@ def split_of(path: str, name: str) -> CaptionSplit:
     """Return a split of the data of a run; the model is not read yet.
 
     Raises:
-        UserError: it is no run, or its data have no such split.
+        UserError: the path is not a run, or its data have no such split.
     """
     if is_hub(path):
         raise UserError(f'--split={name}: {path} is a Hugging Face directory, which has no data')
@@ -31,7 +31,7 @@ def split_of(path: str, name: str) -> CaptionSplit:
     _require_image_text(experiment.model(), path)
     splits = prepare_other(workdir, experiment).splits
     if name not in splits:
-        raise UserError(f'--split={name}: the data of {path} have no such split, but {", ".join(splits)}')
+        raise UserError(f'--split={name}: the data of {path} have no such split; they have {", ".join(splits)}')
     return splits[name]
 
 
@@ -40,10 +40,10 @@ def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
 
     Args:
         which: checkpoint of a run, as in `train.process.given.CHECKPOINTS`.
-        rows: images or prompts that are read at once.
+        rows: images or prompts in a batch.
 
     Raises:
-        UserError: there is neither, its model compares no images with texts, or it has no processor for both.
+        UserError: the path is neither, the model does not compare images with texts, or it lacks a processor for both.
     """
     if is_hub(path):
         require_latest(path, which)
@@ -62,4 +62,4 @@ def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
 
 def _require_image_text(model: Model, path: str) -> None:
     if not isinstance(model, ImageTextModel):
-        raise UserError(f'{path}: {Part(type(model)).name} compares no images with texts; a dual encoder does')
+        raise UserError(f'{path}: {Part(type(model)).name} does not compare images with texts; a dual encoder does')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labelled sounds in WAV files, in folders named after their classes; see `data.labelled_folders`.
 
-Files are read when a batch asks for them. Their names and sizes say whether the data changed, not their contents.
+Files are read on demand. Changes of the data are detected by file names and sizes, not by contents.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ class SoundFolder(LabelledSoundsBase):
     """Labelled sounds in folders.
 
     Attributes:
-        classes: C, how many there are.
+        classes: number of classes (C).
         path: a folder of WAV files by class.
-        validation: share of each class that is held out, where there is no folder of its own.
+        validation: fraction of each class to hold out, if there is no folder for it.
     """
 
     classes: Count

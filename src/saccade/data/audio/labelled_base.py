@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled sounds."""
+"""Base of datasets of labelled sounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ class LabelledSoundsBase(LabelledFilesBase):
         return batch_of(blank(self.context_length, self.processor().mels), batch_size)
 
     def frame(self, processor: LogMel) -> int:
-        """Return how many frames a row has.
+        """Return the number of frames per row.
 
         Raises:
-            UserError: the processor makes other frames than the data are said to have.
+            UserError: a setting of the processor differs from the data's.
         """
         wanted = self.processor()
         for name in SETTINGS:

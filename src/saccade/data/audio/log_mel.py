@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Log-mel spectrogram: the logarithm of a sound's power in bands that are evenly spaced in pitch, frame by frame.
+"""Log-mel spectrogram: the logarithm of a sound's power in bands evenly spaced on the mel scale, frame by frame.
 
     frame_t = (log(1e-6 + M |FFT(Hann window x samples from t hop on)|^2) - mean) / deviation
 
-M are triangles from 0 over 1 to 0 between three neighbouring points of an even grid of mels, which are
-2595 log10(1 + f / 700) at f Hz: Davis and Mermelstein 1980, https://doi.org/10.1109/TASSP.1980.1163420, and of the
-scale O'Shaughnessy 1987, "Speech Communication", as HTK has it. Frames do not reach beyond the sound. Mean and
-deviation are of each band, over the training split.
+M are triangular filters, rising from 0 to 1 and falling to 0 between three neighbouring points of an even grid of mels,
+2595 log10(1 + f / 700) for f in Hz: Davis and Mermelstein 1980, https://doi.org/10.1109/TASSP.1980.1163420; the scale
+is O'Shaughnessy 1987, "Speech Communication", as in HTK. Frames do not extend beyond the sound. Mean and deviation are
+per band, over the training split.
 """
 
 import functools
@@ -35,12 +35,12 @@ class LogMel(ProcessorBase):
     """Log-mel spectrogram.
 
     Attributes:
-        rate: samples a second.
-        window: samples of a frame.
+        rate: samples per second.
+        window: samples per frame.
         hop: samples from one frame to the next.
-        mels: F, bands of a frame.
-        low, high: Hz, where the first band begins and the last one ends; high None: half the rate.
-        mean, deviation: of each band; empty before there are any.
+        mels: number of bands per frame (F).
+        low, high: frequencies in Hz at which the first band begins and the last one ends; high None: half the rate.
+        mean, deviation: of each band; empty until they are measured.
     """
 
     rate: Count = 16_000
@@ -70,12 +70,12 @@ class LogMel(ProcessorBase):
 
     @property
     def highest(self) -> float:
-        """Hz, where the last band ends."""
+        """Frequency in Hz at which the last band ends."""
         return self.rate / 2 if self.high is None else self.high
 
     @property
     def bands(self) -> Float[np.ndarray, 'F bins']:
-        """M, the weight of each frequency of the transform in each band."""
+        """M, the weight of each frequency bin in each band."""
         return mel_bands(self.rate, self.window, self.mels, self.low, self.highest)
 
     def of_split(self, sounds: Iterable[Float[np.ndarray, '_']]) -> 'LogMel':
@@ -84,7 +84,7 @@ class LogMel(ProcessorBase):
         return replace(self, mean=found.mean, deviation=found.deviation)
 
     def power(self, sound: Float[np.ndarray, '_']) -> Float[np.ndarray, 'T F']:
-        """Return the logarithm of the power in each band of each frame, without mean and deviation."""
+        """Return the log-power in each band of each frame, without mean and deviation."""
         frames = np.lib.stride_tricks.sliding_window_view(sound, self.window)[:: self.hop]
         spectrum = scipy.fft.rfft(frames * scipy.signal.get_window('hann', self.window), axis=-1)
         return np.log(_QUIET + np.einsum('TB,FB->TF', np.abs(spectrum) ** 2, self.bands)).astype(np.float32)
@@ -93,10 +93,10 @@ class LogMel(ProcessorBase):
         """Return the frames of a sound.
 
         Args:
-            place: where the sound stands, as a message is to name it.
+            place: place of the sound, for messages.
 
         Raises:
-            UserError: it is shorter than a window.
+            UserError: the sound is shorter than a window.
         """
         if len(sound) < self.window:
             raise UserError(f'{place}: has {len(sound)} samples, fewer than a window of {self.window}')
@@ -105,7 +105,7 @@ class LogMel(ProcessorBase):
 
 @functools.cache
 def mel_bands(rate: int, window: int, mels: int, low: float, high: float) -> Float[np.ndarray, 'F bins']:
-    """Return the weight of each frequency of a transform of a window in each band."""
+    """Return the weight of each frequency bin of a window in each band."""
     edges = hertz(np.linspace(mel(low), mel(high), mels + 2))
     bins = np.fft.rfftfreq(window, 1 / rate)
     rising = (bins - edges[:-2, None]) / np.diff(edges)[:-1, None]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of labelled sounds, one sound a row, whose frames are made when they are asked for."""
+"""Rows of labelled sounds, one sound per row, whose frames are computed on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from saccade.types import UserError
 
 @runtime_checkable
 class SoundSource(Protocol):
-    """Protocol of sounds with random access by number: samples from -1 to 1, of one channel."""
+    """Protocol of sounds with random access by index: mono samples from -1 to 1."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Float[np.ndarray, '_']: ...
 
     def place(self, index: int) -> str:
-        """Where a sound stands, as a message is to name it."""
+        """Return the place of a sound, for messages."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class SoundFiles:
-    """Sounds in WAV files, of which several channels are averaged. Attributes: paths; rate, samples a second."""
+    """Sounds in WAV files; channels are averaged. Attributes: paths; rate, samples per second."""
 
     paths: Sequence[Path]
     rate: int
@@ -52,7 +52,7 @@ class SoundFiles:
         return samples.mean(axis=-1)
 
     def place(self, index: int) -> str:
-        """The path of a sound."""
+        """Return the path of a sound."""
         return str(self.paths[index])
 
 
@@ -61,8 +61,8 @@ class SoundRows:
     """Rows of labelled sounds.
 
     Attributes:
-        sounds; labels, the class of each; processor of them.
-        context_length: frames of a row; what is beyond is cut off.
+        sounds; labels, class of each; processor.
+        context_length: number of frames per row; longer sounds are truncated.
     """
 
     sounds: SoundSource
@@ -78,7 +78,7 @@ class SoundRows:
         return row_of(frames, self.context_length) | {'example': np.int32(row), 'label': np.int32(self.labels[row])}
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return blank(self.context_length, self.processor.mels)
 
 
@@ -92,5 +92,5 @@ class SoundSplit(Split):
 
     @property
     def answers(self) -> np.ndarray:
-        """The class of each sound."""
+        """Class of each sound."""
         return self.rows.labels

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of images with captions."""
+"""Base of datasets of images with captions."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +30,8 @@ class CaptionedImages:
     """Images with captions of a split.
 
     Attributes:
-        images: of each row; captions of them.
-        names: of the classes that images may be told apart by without training; labels, the class of each image,
-            IGNORED for none.
+        images, captions: image and caption of each row.
+        names: names of the classes for zero-shot classification; labels, class of each image, IGNORED for none.
     """
 
     images: ImageSource
@@ -42,7 +41,7 @@ class CaptionedImages:
 
     @classmethod
     def of(cls, images: ImageSource, captions: Sequence[str]) -> 'CaptionedImages':
-        """Return a split whose classes are its captions, each once."""
+        """Return a split whose classes are its distinct captions."""
         names, labels = np.unique(np.array(captions, object), return_inverse=True)
         return cls(images, captions, tuple(names), labels.astype(np.int32))
 
@@ -67,13 +66,13 @@ class CaptionRows:
         return self.frame.row(self.tokens[row]) | {'images': pixels, 'example': np.int32(row)}
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return blank(self.frame, self.processor)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CaptionSplit(Split):
-    """Split of images with captions. Attributes: names, labels, as those of `CaptionedImages`."""
+    """Split of images with captions. Attributes: names and labels, as in `CaptionedImages`."""
 
     rows: CaptionRows
     names: tuple[str, ...]
@@ -103,7 +102,7 @@ class CaptionedBase(DatasetBase):
         return batch_of(blank(CaptionFrame(self.context_length), self.images()), batch_size)
 
     def open_processor(self, folder: Path) -> TokenizerAndImages | None:
-        """Open the processor in a run's folder or a Hugging Face directory; None where there is none.
+        """Open the processor in a run's folder or a Hugging Face directory; None if there is none.
 
         Raises:
             UserError: a file of it is damaged.
@@ -111,10 +110,10 @@ class CaptionedBase(DatasetBase):
         return open_tokenizer_and_images(folder)
 
     def require_model(self, model: Part[Model], processor: TokenizerAndImages | None) -> None:
-        """Refuse a model with fewer embeddings than the tokenizer has, or may learn, tokens.
+        """Check that a model has an embedding for each token that the tokenizer has, or may learn.
 
         Raises:
-            UserError: so it is.
+            UserError: the model has too few embeddings.
         """
         require_room(model, *(most_tokens(self) if processor is None else processor.sizes))
 
@@ -122,15 +121,15 @@ class CaptionedBase(DatasetBase):
         """Return the frame of a caption.
 
         Raises:
-            UserError: the tokenizer lacks a special token, or the processor makes other images than the data are said
-                to have.
+            UserError: the tokenizer lacks a special token, or the processor's images have another shape than the
+                data's.
         """
         self.images().require_shape(processor.images, 'data.images')
         return CaptionFrame.of(processor, self.context_length)
 
     @abstractmethod
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
-        """Return the images and captions of each split, and a digest of all."""
+        """Return the images and captions of each split, and a digest of them."""
 
     @property
     def _key(self) -> Any:
@@ -164,5 +163,5 @@ class CaptionedBase(DatasetBase):
 
 
 def blank(frame: CaptionFrame, processor: ImageProcessor) -> Row:
-    """Return the row of padding."""
+    """Return a row of padding."""
     return frame.padding() | {'images': np.zeros(processor.shape, np.float32), 'example': np.int32(-1)}

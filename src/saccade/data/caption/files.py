@@ -5,8 +5,8 @@
     image,caption
     birds/1.png,a bird on a branch
 
-Paths are from the folder of the table. Images are decoded when a batch asks for them; the names and sizes of their
-files say whether they changed.
+Paths are relative to the folder of the table. Images are decoded on demand; changes are detected by file names and
+sizes.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ class CaptionFiles(CaptionedBase):
 
     Attributes:
         path: the table, or a folder with train.csv and validation.csv, or another of the endings of records.
-        image, caption: columns of the path of an image, and of its caption.
-        validation: share of the rows that is held out, where there is no table of its own.
+        image, caption: columns of an image's path, and of its caption.
+        validation: fraction of the rows to hold out, if there is no table for it.
     """
 
     path: str

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frame of a caption: [CLS] caption [SEP], or as the tokenizer of a published model has it.
+"""Frame of a caption: [CLS] caption [SEP], or the special tokens of a published model's tokenizer.
 
 CLIP has <|startoftext|> and <|endoftext|> (Radford et al. 2021, section 2.4, https://arxiv.org/abs/2103.00020), SigLIP
-</s> alone, after the caption. What does not fit is cut off.
+only </s>, after the caption. Longer captions are truncated.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _OPENS, _CLOSES = (*OPENS, '<|startoftext|>'), (*CLOSES, '<|endoftext|>')
 class CaptionFrame:
     """Special tokens around a caption.
 
-    Attributes: context_length, tokens of a row; opens, closes, the ids before and after the caption.
+    Attributes: context_length, tokens per row; opens, closes, the ids before and after the caption.
     """
 
     context_length: int
@@ -30,7 +30,7 @@ class CaptionFrame:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, context_length: int) -> 'CaptionFrame':
-        """Take the special tokens of a tokenizer.
+        """Return the frame with the special tokens of a tokenizer.
 
         Raises:
             UserError: none of them closes a text.
@@ -51,5 +51,5 @@ class CaptionFrame:
         return row
 
     def padding(self) -> Row:
-        """Return a row without a token."""
+        """Return a row of padding."""
         return {name: np.zeros(self.context_length, np.int32) for name in ('tokens', 'segments', 'positions')}

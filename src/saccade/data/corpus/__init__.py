@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Corpora: sources of texts and records, which are the embedded documentation, TFDS datasets, and the user's own files.
+"""Corpora: sources of texts and records, from the embedded documentation, TFDS datasets, and the user's files.
 
-TFDS takes half a second to import: modules that subclass its builders are imported by the functions that use them, once
-a file of the user's own is known to be readable.
+TFDS takes half a second to import, so modules that subclass its builders are imported inside functions, after the
+user's files were found to be readable.
 
-Not here: how they become rows (`data/text/`, `data/encoder/`, `data/pairs/`).
+Not here: conversion to rows (`data/text/`, `data/encoder/`, `data/pairs/`).
 """

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text corpora: the embedded documentation or proteins, a TFDS dataset by name, or the user's own files.
+"""Text corpora: the embedded documentation or proteins, a TFDS dataset by name, or the user's files.
 
-Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document; but for proteins in
-FASTA files, which are held in memory.
+Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document; proteins in FASTA
+files are held in memory instead.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, eq=False)
 class Documents(Picked):
-    """Documents of a TFDS dataset. Attributes: text, the field of an example that is the text."""
+    """Documents of a TFDS dataset. Attributes: text, the name of the text feature."""
 
     text: str
 
@@ -42,7 +42,7 @@ class Documents(Picked):
 
 @dataclass(frozen=True, eq=False)
 class Proteins(Sequence[Document]):
-    """Documents of records with a sequence each."""
+    """Documents from records of one protein sequence each."""
 
     records: RecordSource
 
@@ -55,23 +55,23 @@ class Proteins(Sequence[Document]):
 
 @dataclass(frozen=True, eq=False)
 class Corpus(Source):
-    """Corpus of documents. Attributes: splits, each of `Document`s; name."""
+    """Corpus of documents. Attributes: splits, sequences of `Document`; name."""
 
     name: str
 
 
 def open_corpus(name: str | None, path: str | None, cache: Path, validation: float = 0.1) -> Corpus:
-    """Open a corpus, and prepare it where that has not been done.
+    """Open a corpus; prepare it first if necessary.
 
     Args:
-        name: 'pydocs', 'motifs', which are generated proteins, or a TFDS dataset with text; or
-        path: the user's own file or folder of files, a FASTA file or a folder of these, named after the splits, or the
+        name: 'pydocs', 'motifs' (generated proteins), or a TFDS dataset with text; or
+        path: a file or folder of the user's, a FASTA file or a folder of FASTA files named after the splits, or the
             folder of a prepared TFDS dataset.
         cache: folder to prepare into.
-        validation: fraction of the text kept for validation, where the corpus has no split of its own.
+        validation: fraction of the text for validation, if the corpus has no such split.
 
     Raises:
-        UserError: not exactly one of name and path is given, there is no such corpus, or it cannot be read.
+        UserError: not exactly one of name and path is given, or the corpus does not exist or cannot be read.
     """
     require_source(name, path, validation)
     cache = Path(cache)
@@ -95,7 +95,7 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
 
 
 def _open_named(name: str, cache: Path, validation: float) -> Corpus:
-    """Open a corpus by its name: one of ours, or of TFDS."""
+    """Open a corpus by its name, ours or TFDS's."""
     from saccade.data.corpus import pydocs
     from saccade.data.corpus.motifs import Motifs
     from saccade.data.corpus.named import open_named
@@ -110,14 +110,14 @@ def _open_named(name: str, cache: Path, validation: float) -> Corpus:
 
 
 def _holds_proteins(path: Path) -> bool:
-    """Whether this is a FASTA file, or a folder with one."""
+    """True for a FASTA file, or a folder with one."""
     if not path.is_dir():
         return format_of(path) in ENDINGS
     return any(format_of(file) in ENDINGS for file in path.iterdir() if not is_leftover(file.name))
 
 
 def _documents(folder: Path) -> dict[str, Documents]:
-    """The documents of a dataset of our own, by split."""
+    """Return the documents of one of our own datasets, by split."""
     from saccade.data.corpus.prepare import opened
 
     sources = opened(folder).as_data_source()
@@ -129,12 +129,12 @@ def _documents(folder: Path) -> dict[str, Documents]:
 
 
 def _open_dataset(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float) -> Corpus:
-    """Open a prepared dataset; its text is the field 'text', or the only string there is."""
+    """Open a prepared dataset; its text is the feature 'text', or its only string feature."""
     features = builder.info.features
     strings = [key for key, feature in features.items() if feature.shape == () and feature.np_dtype == np.object_]
     if 'text' not in strings and len(strings) != 1:
         raise UserError(
-            f"{name}: has no feature 'text' and not one string alone; it has {listed(sorted(features), 'text')}"
+            f"{name}: has no feature 'text' and not exactly one string; it has {listed(sorted(features), 'text')}"
         )
     text = 'text' if 'text' in strings else strings[0]
     picked = pick(name, builder, validation)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training, validation and test splits of a prepared TFDS dataset, whatever splits it has."""
+"""Training, validation and test splits of a prepared TFDS dataset, from the splits it has."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +11,16 @@ import numpy as np
 from saccade.data.cache import digest
 from saccade.types import UserError
 
-_HELD_OUT = ('validation', 'test')  # how names of splits begin that can judge; those of MNLI go on
+_HELD_OUT = ('validation', 'test')  # prefixes of evaluation splits; MNLI's have suffixes
 
 
 @dataclass(frozen=True, eq=False)
 class Picked(Sequence[Mapping[str, Any]]):
-    """Examples picked from one split, read lazily.
+    """Selected examples of one split, read lazily.
 
     Attributes:
-        source: examples by number.
-        rows: the examples that are picked.
+        source: examples by index.
+        rows: indices of the selected examples.
         split: name of the split in the dataset.
     """
 
@@ -35,35 +35,35 @@ class Picked(Sequence[Mapping[str, Any]]):
         row = int(self.rows[index])
         try:
             return self.source[row]
-        except Exception as error:  # ArrayRecord has several for what is not as it wrote it
+        except Exception as error:  # ArrayRecord raises several classes for damaged files
             raise UserError(f'{self.place(index)}: cannot be read ({error}); prepare the dataset again') from error
 
     @property
     def choice(self) -> tuple[str, int]:
-        """What says which they are: of one split so many are always the same, those that draw the least."""
+        """Key of the selection: its size determines it, since the examples with the lowest draws are selected."""
         return self.split, len(self)
 
     def place(self, index: int) -> str:
-        """Where an example stands in the dataset."""
+        """Return the place of an example in the dataset, for messages."""
         return f'{self.split}[{int(self.rows[index])}]'
 
 
 def require_source(name: str | None, path: str | None, validation: float) -> None:
-    """Refuse what does not say where data come from, or a share of them that is none."""
+    """Check that exactly one source is given, and that the validation fraction is between 0 and 1."""
     if (name is None) == (path is None):
-        raise UserError("data: give either 'name', a known dataset, or 'path', files of your own")
+        raise UserError("data: give either 'name', a known dataset, or 'path', your own files")
     if not 0 < validation < 1:
         raise UserError(f'data.validation: {validation} is not a fraction between 0 and 1')
 
 
 def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float) -> dict[str, Picked]:
-    """Return the examples for 'train' and for 'validation'.
+    """Return the examples of 'train' and 'validation'.
 
     Args:
-        validation: fraction of the examples kept for validation, where the dataset has no split of its own.
+        validation: fraction of the examples for validation, if the dataset has no such split.
 
     Raises:
-        UserError: it has no split to learn from, too few examples to set any aside, or no random access.
+        UserError: there is no training split, there are too few examples to split, or there is no random access.
     """
     splits = {split: Picked(source, range(len(source)), split) for split, source in sources(name, builder).items()}
     if 'train' not in splits:
@@ -71,7 +71,7 @@ def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validati
     held_out = [split for kind in _HELD_OUT for split in sorted(splits) if split.startswith(kind)]
     if held_out:
         return {'train': splits['train'], 'validation': splits[held_out[0]]}
-    # By a hash of the number of each example: Philox is one, and the same in every release of NumPy.
+    # A hash of each example's index decides. Philox is one, and equal in every release of NumPy.
     train = splits['train']
     chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
     rows = {'train': np.flatnonzero(~chosen), 'validation': np.flatnonzero(chosen)}
@@ -81,10 +81,10 @@ def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validati
     return {split: replace(train, rows=numbers) for split, numbers in rows.items()}
 
 
-def tests_beside(
+def other_tests(
     name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', picked: Mapping[str, Picked]
 ) -> dict[str, Picked]:
-    """Return the splits of tests by their names, but for one that was picked for validation."""
+    """Return the test splits by name, except one that was taken for validation."""
     taken = {each.split for each in picked.values()}
     found = sources(name, builder).items()
     return {
@@ -98,25 +98,25 @@ def sources(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder') -> Ma
     """Return the records of each split of a prepared dataset, for random access.
 
     Raises:
-        UserError: it was prepared in a format that has none, or its files are damaged.
+        UserError: its file format has no random access, or its files are damaged.
     """
     try:
         found = builder.as_data_source()
         for source in filter(len, found.values()):
-            source[0]  # opens the files
+            source[0]  # open the files
         return found
     except NotImplementedError as error:
         kept = builder.info.file_format.value
         raise UserError(
             f"{name}: is prepared as {kept}, without random access; prepare it with file_format='array_record'"
         ) from error
-    except Exception as error:  # ArrayRecord has several for a file that is missing, cut short, or something else
+    except Exception as error:  # ArrayRecord raises several classes for missing or damaged files
         raise UserError(
             f'{builder.data_dir}: cannot be read as a prepared TFDS dataset ({error}); prepare it again'
         ) from error
 
 
 def dataset_digest(builder: 'tensorflow_datasets.core.DatasetBuilder', *choices: Any) -> str:
-    """Return a digest of a prepared dataset and of what was chosen of it."""
+    """Return a digest of a prepared dataset and of the selection from it."""
     splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
     return digest(builder.info.full_name, splits, choices)

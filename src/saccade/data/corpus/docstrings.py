@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of texts from the docstrings of this machine, as a TFDS dataset: what each says first, and what it says then.
+"""Pairs of texts from docstrings of installed packages, as a TFDS dataset: the first sentence, and the rest.
 
-A record has the qualified `name` of what is documented, the first sentence as `summary`, and what follows it as
-`body`. The three belong together, so they serve to learn sentence vectors from, and to search. Docstrings of one module
-are all in one split. Nothing is downloaded, and sources are parsed, never imported: see `pydocs`.
+A record has the qualified `name` of the documented object, the first sentence as `summary`, and the rest as `body`. The
+three have a common meaning, so they are training data for sentence vectors and search. All docstrings of a module are
+in one split. Nothing is downloaded, and sources are parsed, never imported: see `pydocs`.
 """
 
 import re
@@ -17,7 +17,7 @@ from saccade.data.corpus.document import draw
 from saccade.data.corpus.pydocs import VALIDATION, docstrings, installed_modules
 from saccade.progress import counted
 
-_SHORTEST_SUMMARY, _SHORTEST_BODY, _LONGEST_BODY = 15, 40, 600  # characters; signatures and remarks are shorter
+_SHORTEST_SUMMARY, _SHORTEST_BODY, _LONGEST_BODY = 15, 40, 600  # characters; shorter ones are signatures and remarks
 _END_OF_SENTENCE = re.compile(r'(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n')
 _FIELDS = ('name', 'summary', 'body')
 
@@ -25,7 +25,7 @@ _FIELDS = ('name', 'summary', 'body')
 class Docstrings(tfds.core.GeneratorBasedBuilder):
     """Names, first sentences and remaining texts of docstrings."""
 
-    # Another number whenever other records are made: it is the name under which they are kept.
+    # Increase it when the records change: prepared data are stored under it.
     VERSION = tfds.core.Version('1.0.0')
     name = 'docstrings'
 
@@ -44,7 +44,7 @@ class Docstrings(tfds.core.GeneratorBasedBuilder):
 
 
 def records() -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each record after the name of its module; no two have the same summary or the same body."""
+    """Yield module name and record; no two records have the same summary or the same body."""
     modules, seen = installed_modules(), set()
     for module, path in counted(modules, 'reading docstrings', len(modules), 'modules'):
         for name, text in docstrings(path.read_bytes(), module):
@@ -55,6 +55,6 @@ def records() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def divided(text: str) -> tuple[str, str]:
-    """Return the first sentence of a docstring and what follows it, each on one line."""
+    """Return the first sentence of a docstring and the rest, each on one line."""
     summary, *rest = _END_OF_SENTENCE.split(text.strip(), maxsplit=1)
     return ' '.join(summary.split()), ' '.join(''.join(rest).split())[:_LONGEST_BODY].rstrip()

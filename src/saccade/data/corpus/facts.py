@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Embedded questions about generated facts, as a TFDS dataset: nothing is downloaded, and each answer's place is known.
+"""Embedded questions about generated facts, as a TFDS dataset: nothing is downloaded, and all answers are known.
 
-A context says the same things of several people, in any order. Who would answer must find the sentence that has both
-the person and the thing of the question, among others that have either. No context of one split is in the other.
+A context states the same kinds of facts about several people, in random order. A model must find the sentence with both
+the person and the attribute of the question, among others with either. No context is in both splits.
 """
 
 import random
@@ -15,8 +15,8 @@ import tensorflow_datasets as tfds
 from saccade.data.corpus.question import features
 
 CONTEXTS = {'train': 1500, 'validation': 50}
-SHAPES = (5, 1), (3, 2), (2, 3), (3, 3)  # people in a context, and things of each
-QUESTIONS = 5  # about a context
+SHAPES = (5, 1), (3, 2), (2, 3), (3, 3)  # people in a context, and attributes of each
+QUESTIONS = 5  # questions per context
 
 _NAMES = 'Ada', 'Boris', 'Clara', 'Dmitri', 'Edith', 'Farid', 'Greta', 'Hugo'
 _VALUES = {
@@ -36,9 +36,9 @@ _QUESTIONS = ('What is the {thing} of {name}?', 'Name the {thing} of {name}.')
 
 
 class Facts(tfds.core.GeneratorBasedBuilder):
-    """Questions about people and what is theirs, with the words that answer them."""
+    """Questions about people's attributes, with their answers."""
 
-    # Another number whenever another text is generated: it is the name under which the text is kept.
+    # Increase it when the generated text changes: prepared data are stored under it.
     VERSION = tfds.core.Version('1.0.0')
     name = 'facts'
 
@@ -53,7 +53,7 @@ class Facts(tfds.core.GeneratorBasedBuilder):
 
 
 def examples(split: str) -> Iterator[dict[str, Any]]:
-    """Generate the questions of a split, the same ones every time."""
+    """Generate the questions of a split; they are deterministic."""
     generator = random.Random(split)
     for number in range(CONTEXTS[split]):
         yield from _about(f'{split} {number}', generator)
@@ -63,7 +63,7 @@ def _about(title: str, generator: random.Random) -> Iterator[dict[str, Any]]:
     """Generate a context, and questions about it."""
     people, shared = generator.choice(SHAPES)
     names, things = generator.sample(_NAMES, people), generator.sample(sorted(_VALUES), shared)
-    # A value is one word or two, so that where it ends must be found too. No two people have the same value.
+    # A value has one or two words, so its end must be found too. No two people have the same value.
     facts = [
         (name, thing, generator.choice((value, f'{generator.choice(_FIRST[thing])} {value}')))
         for thing in things

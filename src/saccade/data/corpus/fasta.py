@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""FASTA files of proteins: a header line after >, then the sequence on any number of lines.
+"""FASTA files of proteins: a header line that starts with >, then the sequence on any number of lines.
 
     >sp|P01308|INS_HUMAN Insulin
     MALWMRLLPLLALLALWGPDPAAAFVNQHLCGSHLVEALYLVCGERGFFYTPKTRREAEDLQVGQVELGG
@@ -8,10 +8,10 @@
 
 Pearson and Lipman 1988, "Improved tools for biological sequence comparison", https://doi.org/10.1073/pnas.85.8.2444
 
-A header's first word is the id, and what follows it, after a space or a tab, the description. Blanks and empty lines
-within a sequence are passed over, lower case (soft masking) is read as upper case, and a stop (*) at the end is left
-out. Residues are those of `data.tokenizer.amino_acid`. Proteins of one sequence are in one split, whatever their
-headers; similar sequences may still be in both, unless they were clustered before, as UniRef's are.
+The first word of a header is the id; the rest, after a space or a tab, is the description. White space within a
+sequence is ignored, lower case (soft masking) is read as upper case, and a stop (*) at the end is removed. Residues are
+the letters of `data.tokenizer.amino_acid`. Equal sequences are in one split, whatever their headers; similar ones may
+be in both, unless the file was clustered before, as UniRef is.
 """
 
 from collections.abc import Iterator
@@ -20,25 +20,25 @@ from pathlib import Path
 from saccade.data.tokenizer.amino_acid import RESIDUES
 from saccade.types import UserError
 
-ENDINGS = ('.fasta', '.faa')  # .fa and .fas are texts in Persian among parallel files
+ENDINGS = ('.fasta', '.faa')  # among parallel files, .fa is Persian, and .fas its variant
 COLUMNS = ('id', 'description', 'sequence')
 _CODES = {*RESIDUES, *RESIDUES.lower()}
 _GAPS = '-.'
-_NUCLEOTIDES = {*'ACGTUN'}  # which are amino acids too
-_MANY = 100  # residues that no protein has of these letters alone
+_NUCLEOTIDES = {*'ACGTUN'}  # also letters of amino acids
+_MANY = 100  # residues; no protein of this length has only these letters
 
 
 def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each protein after the line of its header, counted from 1.
+    """Yield the line number of each header, from 1, with its protein.
 
     Raises:
-        UserError: a residue is unknown, a sequence has no header, or a header no sequence; file and line are named.
-            Or the sequences are those of nucleotides.
+        UserError: a residue is unknown, a sequence has no header or a header no sequence (the message has file and
+            line), or the sequences are nucleotides.
     """
     header, begun, parts = '', 0, []
     letters = ''.join(line for line in text.upper().split('\n') if not line.startswith('>'))
     if len(letters) >= _MANY and _NUCLEOTIDES.issuperset(letters):
-        raise UserError(f'{path}: has DNA or RNA, of {", ".join(sorted({*letters}))} alone; proteins are expected')
+        raise UserError(f'{path}: has DNA or RNA (only {", ".join(sorted({*letters}))}); proteins are expected')
     for number, line in enumerate(text.split('\n'), start=1):
         if line.startswith('>'):
             if begun:
@@ -47,9 +47,9 @@ def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             continue
         residues = ''.join(line.split())
         if residues and not begun:
-            raise UserError(f'{path}, line {number}: a sequence has no header; begin the line before it with >')
+            raise UserError(f'{path}, line {number}: a sequence has no header; start the line before it with >')
         if parts and residues and parts[-1].endswith('*'):
-            raise UserError(f'{path}, line {number}: the sequence goes on after a stop (*), which ends a protein')
+            raise UserError(f'{path}, line {number}: the sequence continues after a stop (*), which ends a protein')
         _require_residues(residues.removesuffix('*'), f'{path}, line {number}')
         parts += [residues] if residues else []
     if begun:
@@ -60,7 +60,7 @@ def _protein(header: str, parts: list[str], place: str) -> dict[str, str]:
     id, description, *_ = [*header[1:].split(maxsplit=1), '', '']
     sequence = ''.join(parts).removesuffix('*').upper()
     if not sequence:
-        raise UserError(f'{place}: the header {header!r} is followed by no sequence')
+        raise UserError(f'{place}: the header {header!r} has no sequence')
     return {'id': id, 'description': description.strip(), 'sequence': sequence}
 
 
@@ -69,5 +69,5 @@ def _require_residues(residues: str, place: str) -> None:
     if unknown is None:
         return
     if unknown in _GAPS:
-        raise UserError(f'{place}: {unknown!r} is a gap, as alignments have; give the sequences without gaps')
-    raise UserError(f'{place}: {unknown!r} is no amino acid; the codes are {RESIDUES}')
+        raise UserError(f'{place}: {unknown!r} is an alignment gap; give the sequences without gaps')
+    raise UserError(f'{place}: {unknown!r} is not an amino acid; the codes are {RESIDUES}')

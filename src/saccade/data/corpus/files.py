@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user's files: their bytes, plain or gzipped (.gz), text, lines and numbers, and the files of a folder.
 
-Text is UTF-8, or UTF-16 with a byte order mark. A line ends in LF or CRLF, and in nothing else that Unicode calls a
-line break (U+2028, U+0085, form feed ...). A CR by itself is a character of its line; but in a text that has no LF at
-all, as Mac OS 9 wrote them, each CR ends a line.
+Text is UTF-8, or UTF-16 with a byte order mark. A line ends in LF or CRLF, not in other Unicode line breaks (U+2028,
+U+0085, form feed ...). A lone CR is a character of its line; in a text without any LF, as in files of Mac OS 9, each CR
+ends a line.
 """
 
 import codecs
@@ -24,24 +24,24 @@ import numpy as np
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
-_LARGEST = 1 << 30  # bytes; a TFDS example is a protocol buffer, which ends at 2 GiB
-_CHUNK = 1 << 20  # bytes that are read at a time
-# gzip packs text some 4 times, and nothing more than 1030 times.
-_MOST_UNPACKED = 200  # bytes for a byte of a gzip file
-_FEW_UNPACKED = 1 << 24  # bytes that any gzip file may unpack to: a small one may well hold one line many times
+_LARGEST = 1 << 30  # bytes; a TFDS example is a protocol buffer, whose limit is 2 GiB
+_CHUNK = 1 << 20  # bytes per read
+# gzip compresses text about 4 times, and nothing more than 1030 times.
+_MOST_UNPACKED = 200  # unpacked bytes per byte of a gzip file
+_FEW_UNPACKED = 1 << 24  # unpacked bytes allowed for any gzip file: a small one may repeat one line
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NUMBER = re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?', re.ASCII)
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
-# What systems, file servers and archives put into folders, in lower case.
+# Files created by operating systems, file servers and archives, in lower case.
 _LEFTOVERS = {'thumbs.db', 'desktop.ini', 'icon\r', '__macosx', '@eadir', '$recycle.bin', 'system volume information'}
 
 
 def content_of(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked where its name ends in .gz.
+    """Return the bytes of a file, unpacked if its name ends in .gz.
 
     Raises:
-        UserError: it cannot be read, is no whole gzip file, or is too large to be held; a gzip file unpacks to more
-            than 16 MiB and 200 times its size.
+        UserError: the file cannot be read, is an incomplete gzip file, or is too large for memory; a gzip file unpacks
+            to more than 16 MiB and 200 times its size.
     """
     try:
         with path.open('rb') as file:
@@ -58,7 +58,7 @@ def content_of(path: Path) -> bytes:
 
 
 def _read(file: io.BufferedIOBase, most: int) -> bytes:
-    """The content of a file; where that is more than `most` bytes, a little more than these."""
+    """Return the content of a file, cut a little after `most` bytes."""
     chunks, size = [], 0
     while size <= most and (chunk := file.read(_CHUNK)):
         chunks.append(chunk)
@@ -72,14 +72,14 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
         content = _read(file, min(most, _LARGEST))
     if len(content) > most:
         raise UserError(
-            f'{path}: {len(packed)} bytes of gzip unpack to more than {most}, as no ordinary text does; if it is one, '
+            f'{path}: {len(packed)} bytes of gzip unpack to more than {most}, unlike ordinary text; if it is text, '
             'unpack it first'
         )
     return content
 
 
 def is_binary(content: bytes) -> bool:
-    """Whether a file's bytes are no text: one of them is zero, and no mark says that they are UTF-16."""
+    """True if the bytes are not text: a byte is zero, and there is no byte order mark of UTF-16."""
     return b'\0' in content and not content.startswith(_UTF_16)
 
 
@@ -87,7 +87,7 @@ def decoded(content: bytes, path: Path | str) -> str:
     """Return the text of a file's bytes, without a byte order mark; line ends become newlines.
 
     Raises:
-        UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or holds a zero character, as no text does.
+        UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or it contains a zero character.
     """
     text = _of_utf_16(content, path) if content.startswith(_UTF_16) else _of_utf_8(content, path)
     text = text.removeprefix('\ufeff').replace('\r\n', '\n')
@@ -95,7 +95,7 @@ def decoded(content: bytes, path: Path | str) -> str:
 
 
 def _of_utf_8(content: bytes, path: Path | str, line: int = 1) -> str:
-    """The text of bytes of which the first is on a line of this number."""
+    """Return the text of bytes that begin on line `line`."""
     try:
         text = content.decode('utf-8')
     except UnicodeDecodeError as error:
@@ -114,18 +114,18 @@ def _of_utf_16(content: bytes, path: Path | str) -> str:
         raise UserError(
             f'{path}: begins with the byte order mark of UTF-16, but byte {error.start + 1} is not: {error.reason}'
         ) from error
-    if '\0' in text:  # as in UTF-32, whose mark begins like this one
+    if '\0' in text:  # as in UTF-32, whose byte order mark begins like UTF-16's
         raise UserError(f'{path}: looks binary, or is UTF-32; UTF-8 text is expected')
     return text
 
 
 def _place(path: Path | str, line: int, before: bytes) -> str:
-    """The place of the byte after these, in words."""
+    """Return the place of the byte after `before`, for messages."""
     return f'{path}, line {line + before.count(10)}: byte {len(before) - before.rfind(10)}'
 
 
 def lines_of(stream: io.BufferedIOBase, path: Path | str) -> Iterator[str]:
-    """Yield the lines of a stream, each as soon as it is there, without their ends: those of `decoded`.
+    """Yield the lines of a stream as they arrive, without line ends; lines are as in `decoded`.
 
     Raises:
         UserError: as for `decoded`.
@@ -141,10 +141,10 @@ def lines_of(stream: io.BufferedIOBase, path: Path | str) -> Iterator[str]:
 
 
 def number_of(value: Any) -> float | None:
-    """Return the number that a field of a record is, or None where it is none that float32 holds.
+    """Return the number in a field of a record; None if it is not a number in float32's range.
 
-    A string is a decimal number in ASCII digits, with a point and an exponent or without: no 1_000, no 1,5 and no nan.
-    A truth value is no number.
+    A string must be a decimal number in ASCII digits, optionally with a point and an exponent: not 1_000, 1,5 or nan. A
+    boolean is not a number.
     """
     if isinstance(value, str):
         text = value.strip(' \t')
@@ -155,13 +155,13 @@ def number_of(value: Any) -> float | None:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a file or folder of this name is hidden, or is what an editor or a system leaves behind."""
+    """True if a file or folder of this name is hidden, or a leftover of an editor or a system."""
     backup = name.endswith('~') or name.startswith('~$') or (name.startswith('#') and name.endswith('#'))
     return name.startswith('.') or backup or name.lower() in _LEFTOVERS
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """Return the files below a folder by path, and warn how many are left out by `is_leftover`.
+    """Return the files below a folder, sorted by path; log the number of those skipped by `is_leftover`.
 
     Linked folders are entered, each folder once.
 

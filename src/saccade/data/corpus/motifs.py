@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Embedded generated proteins, as a TFDS dataset: two motifs in either order after two paired strands.
+"""Embedded generated proteins, as a TFDS dataset: two paired strands, then two motifs in either order.
 
     x(0,3) - 7 residues - x(3) - their 7 partners - x(1,3) - motif - x(1,3) - other motif - x(0,3)
 
 The motifs are patterns of PROSITE, https://prosite.expasy.org/scanprosite/scanprosite_doc.html: the zinc finger of two
-cysteines and two histidines (PS00028), with gaps of two lengths, and the P-loop (PS00017). A residue of the first
-strand has one partner, always the same, 10 places further on, as residues in contact vary together. All else is drawn
-by the frequencies of amino acids in UniProtKB/Swiss-Prot, https://web.expasy.org/docs/relnotes/relstat.html.
+cysteines and two histidines (PS00028), with two variable gaps, and the P-loop (PS00017). A residue of the first strand
+determines its partner, 10 positions later, as residues in contact vary together. All other residues are drawn by the
+frequencies of amino acids in UniProtKB/Swiss-Prot, https://web.expasy.org/docs/relnotes/relstat.html.
 
-So what is hidden in a strand or a motif can be known from the rest, if it is known where things stand, and nothing else
-can: the best prediction there is follows from the patterns (`baseline.motifs`). Which motif comes `first` is a fair
-coin, of which the residues alone, without their order, say nothing.
+Only hidden residues of a strand or a motif can be predicted from the rest, given their alignment: the optimal
+prediction follows from the patterns (`baseline.motifs`). The motif that comes `first` is a fair coin, independent of
+the composition of the sequence.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from saccade.data.tokenizer.amino_acid import STANDARD
 
 SEQUENCES = {'train': 20_000, 'validation': 1000}
 PATTERNS = {'zinc finger': 'C-x(2,4)-C-x(3)-[LIVMFYWC]-x(8)-H-x(3,5)-H', 'P-loop': '[AG]-x(4)-G-K-[ST]'}
-DISTANCE = 10  # places between partners
+DISTANCE = 10  # positions between partners
 _STRAND = 7
 FREQUENCIES = {  # percent
     **dict(A=8.25, C=1.38, D=5.46, E=6.72, F=3.86, G=7.07, H=2.27, I=5.91, K=5.80, L=9.65),
@@ -42,9 +42,9 @@ class Element(NamedTuple):
     """Element of a pattern.
 
     Attributes:
-        residues: which may stand there.
-        fewest, most: how many of them follow one another, each number as probable as the others.
-        partner: where the partner of each stands, in places from it; 0 where it has none.
+        residues: allowed residues.
+        fewest, most: bounds on the number of consecutive residues, uniformly distributed.
+        partner: offset of the partner of each residue; 0 for none.
     """
 
     residues: str
@@ -54,9 +54,9 @@ class Element(NamedTuple):
 
 
 class Motifs(tfds.core.GeneratorBasedBuilder):
-    """Sequences of proteins, and which of two motifs comes first."""
+    """Protein sequences, labelled by the motif that comes first."""
 
-    # Another number whenever other sequences are generated: it is the name under which they are kept.
+    # Increase it when the generated sequences change: prepared data are stored under it.
     VERSION = tfds.core.Version('1.0.0')
     name = 'motifs'
 
@@ -73,7 +73,7 @@ class Motifs(tfds.core.GeneratorBasedBuilder):
 
 
 def examples(split: str) -> Iterator[dict[str, str]]:
-    """Generate the sequences of a split, the same ones every time."""
+    """Generate the sequences of a split; they are deterministic."""
     generator = random.Random(split)
     for _ in range(SEQUENCES[split]):
         first = generator.choice([*PATTERNS])
@@ -81,7 +81,7 @@ def examples(split: str) -> Iterator[dict[str, str]]:
 
 
 def layout(first: str) -> list[Element]:
-    """Return the elements of a sequence in which this motif comes before the other."""
+    """Return the elements of a sequence in which the motif `first` precedes the other."""
     one, other = sorted(PATTERNS, key=lambda name: name != first)
     return [
         *pattern('x(0,3)'),
@@ -93,16 +93,16 @@ def layout(first: str) -> list[Element]:
 
 
 def pattern(written: str) -> list[Element]:
-    """Return the elements of a pattern as PROSITE writes it: x for any residue, [ST] for S or T, {P} for all but P.
+    """Return the elements of a PROSITE pattern: x for any residue, [ST] for S or T, {P} for all but P.
 
     Raises:
-        ValueError: it is no such pattern.
+        ValueError: the pattern is malformed.
     """
     elements = []
     for part in written.split('-'):
         match = _ELEMENT.fullmatch(part)
         if match is None:
-            raise ValueError(f'{part!r} is no element of a pattern of PROSITE')
+            raise ValueError(f'{part!r} is not an element of a PROSITE pattern')
         code, fewest, most = match.groups()
         kept = {'x': STANDARD, '{': ''.join(residue for residue in STANDARD if residue not in code)}
         fewest = int(fewest or 1)

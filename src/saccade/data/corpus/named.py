@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""TFDS datasets by name: opened where they are prepared, or prepared here when that can work.
+"""TFDS datasets by name: opened if they are prepared, or prepared here if possible.
 
-TFDS itself looks for an unknown name on the network, and keeps trying for minutes where there is none.
+TFDS itself looks up an unknown name on the network, and retries for minutes without one.
 """
 
 import difflib
@@ -28,21 +28,21 @@ from saccade.types import UserError
 
 _TENSORFLOW = re.compile(r'\btf\.(?:io|data|compat)\.')
 _PATIENCE = 6  # seconds to wait for a host to answer
-_NOWHERE = '.none'  # a folder that is never made: TFDS reads what lies where a builder is to be, damaged or not
-_HOSTS = 3  # that many are asked, at most
-_ELSEWHERE = "prepare it elsewhere with file_format='array_record' and give its folder as path"
+_NOWHERE = '.none'  # a folder that is never made: TFDS reads existing files at a builder's path, even damaged ones
+_HOSTS = 3  # maximum number of hosts to try
+_ELSEWHERE = "prepare it on another machine with file_format='array_record' and give its folder as path"
 
 
 def open_named(name: str, cache: Path) -> tfds.core.DatasetBuilder:
-    """Return the dataset, prepared. The cache is looked through, then TFDS's own folders.
+    """Return the prepared dataset, from the cache or from TFDS's own folders.
 
     Args:
-        name: as TFDS writes it: 'name', 'name/config' or 'name/config:version'.
+        name: as in TFDS: 'name', 'name/config' or 'name/config:version'.
         cache: folder to prepare into.
 
     Raises:
-        UserError: the name is unknown, the dataset is not prepared and cannot be prepared here, or what is prepared
-            names a module that reading it would import.
+        UserError: the name is unknown, the dataset is neither prepared nor can be prepared here, or its files name a
+            module that reading them would import.
     """
     for folder in map(Path, (cache, *file_utils.list_data_dirs())):
         try:
@@ -50,7 +50,7 @@ def open_named(name: str, cache: Path) -> tfds.core.DatasetBuilder:
             builder = read_only_builder.builder_from_files(name, data_dir=folder)
         except UserError:
             raise
-        except Exception:  # not there, no name at all, or damaged in any way
+        except Exception:  # missing, an invalid name, or damaged in any way
             continue
         if folder != cache or is_sound(Path(builder.data_dir)):
             return builder
@@ -70,12 +70,12 @@ def _prepare(name: str, cache: Path) -> Path:
         raise
     except ImportError as error:
         raise UserError(f'{name}: TFDS needs a package to prepare it ({first_line(error)}); {_ELSEWHERE}') from error
-    except Exception as error:  # a builder is foreign code that fails in its own ways
+    except Exception as error:  # a builder is foreign code with its own errors
         raise UserError(f'{name}: TFDS cannot prepare it ({first_line(error)})') from error
 
 
 def register() -> None:
-    """Import the packages of text datasets: TFDS knows those only once their package is imported."""
+    """Import the packages of text datasets, which TFDS knows only after their import."""
     with quiet():
         import tensorflow_datasets.question_answering
         import tensorflow_datasets.summarization
@@ -104,7 +104,7 @@ def _refuse_unknown(name: str) -> None:
 
 
 def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
-    """Refuse, before anything is downloaded, a dataset that needs TensorFlow to be prepared."""
+    """Raise an error, before any download, for a dataset that TFDS prepares with TensorFlow."""
     if not _is_of_tfds(builder) or _has_tensorflow():
         return
     if _TENSORFLOW.search(inspect.getsource(inspect.getmodule(builder))):
@@ -112,11 +112,11 @@ def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
 
 
 def _refuse_unreachable(name: str, builder: tfds.core.DatasetBuilder) -> None:
-    """Refuse a dataset whose files lie on hosts of which none answers."""
+    """Raise an error for a dataset whose hosts are all unreachable."""
     parts = [urlsplit(url) for url in builder.url_infos or {}]
     hosts = sorted({f'{part.scheme}://{part.netloc}' for part in parts if part.scheme.startswith('http')})[:_HOSTS]
     if not hosts and _is_of_tfds(builder):
-        hosts = ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
+        hosts = ['https://storage.googleapis.com']  # TFDS's default, if the dataset does not list its files
     if hosts and not reachable(hosts):
         raise UserError(f'{name}: is not prepared here, and there is no network to {", ".join(hosts)}; {_ELSEWHERE}')
 
@@ -126,9 +126,9 @@ def _is_of_tfds(builder: tfds.core.DatasetBuilder) -> bool:
 
 
 def reachable(hosts: Iterable[str]) -> bool:
-    """Return whether any of these hosts answers in time."""
+    """Return True if any of these hosts answers in time."""
     answers = queue.SimpleQueue()
-    for host in hosts:  # in threads that nobody waits for, since looking up a name has no timeout
+    for host in hosts:  # in daemon threads, since a DNS lookup has no timeout
         threading.Thread(target=lambda host=host: answers.put(is_answering(host)), daemon=True).start()
     try:
         return any(answers.get(timeout=_PATIENCE) for _ in hosts)
@@ -137,11 +137,11 @@ def reachable(hosts: Iterable[str]) -> bool:
 
 
 def is_answering(host: str) -> bool:
-    """Return whether a host answers at all, if only to refuse."""
+    """Return True if a host answers, even with an error."""
     request = urllib.request.Request(host, method='HEAD')
     try:
         urllib.request.urlopen(request, timeout=_PATIENCE).close()
-    except urllib.error.HTTPError as error:  # an answer, if a refusal
+    except urllib.error.HTTPError as error:  # an answer nevertheless
         error.close()
     except OSError:
         return False

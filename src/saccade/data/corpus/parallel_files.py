@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line-aligned files: line n of one is the translation of line n of the other, plain or gzipped (.gz), in UTF-8.
 
-The files are named alike but for the code of their language at the end. In a folder they are named after the splits:
-train.en and train.de, and val.en or another of the names below; or they are two files by themselves, corpus.en and
-corpus.de of the path 'corpus', which are cut in two by a hash of each pair.
+The two files differ in the language code at the end of their names. In a folder they are named after the splits:
+train.en and train.de, and val.en or another of the names below. Without a folder they are two files, corpus.en and
+corpus.de for the path 'corpus', whose pairs are split by a hash.
 """
 
 import hashlib
@@ -18,23 +18,23 @@ from saccade.data.corpus.record_files import FileRecords, format_of
 from saccade.data.corpus.records import Records, held_apart
 from saccade.types import UserError
 
-_FORMAT = 1  # part of a digest: another number wherever files are read to other pairs
+_FORMAT = 1  # part of a digest; increase it when the files' pairs change
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
-_TEST = 'test'  # how the names of files begin that are for neither; each is a split of its own
+_TEST = 'test'  # prefix of test files; each is a split
 
 Columns = tuple[str, str]
 
 
 def open_parallel(path: Path, columns: Columns, validation: float) -> Records | None:
-    """Open line-aligned files; None where a path holds none.
+    """Open line-aligned files; return None if the path has none.
 
     Args:
-        path: a folder, or what the names of two files have in common.
-        columns: the languages of the two.
-        validation: fraction kept for validation of two files by themselves.
+        path: a folder, or the common part of two file names.
+        columns: languages of the two files.
+        validation: fraction of the pairs of two files for validation.
 
     Raises:
-        UserError: a file is missing or cannot be read; or the two of a split have not as many lines.
+        UserError: a file is missing or cannot be read; or the two files of a split differ in length.
     """
     if path.is_dir():
         found = _in_folder(path)
@@ -48,7 +48,7 @@ def open_parallel(path: Path, columns: Columns, validation: float) -> Records | 
 
 
 def _in_folder(folder: Path) -> dict[str, dict[str, Path]]:
-    """The files of each split by language; of a test by its own name."""
+    """Return the files of each split by language; a test split has its own name."""
     names = sorted({_stem(file) for file in _files(folder)})
     splits = {split: [name for name in names if re.fullmatch(wanted, name)] for split, wanted in _SPLITS.items()}
     if not any(splits.values()):
@@ -57,7 +57,7 @@ def _in_folder(folder: Path) -> dict[str, dict[str, Path]]:
         if len(found) != 1:
             wanted = ' or '.join(f'{name}.*' for name in _SPLITS[split].split('|'))
             there = ', '.join(found or names)
-            raise UserError(f'{folder}: files of one name are to be {wanted}, for {split}; there are {there}')
+            raise UserError(f'{folder}: the files for {split} must have one common name {wanted}; there are {there}')
     tests = [name for name in names if name.startswith(_TEST)]
     splits |= {_TEST if len(tests) == 1 else name: [name] for name in tests}
     return {split: _languages(folder, name) for split, (name,) in splits.items()}
@@ -69,11 +69,11 @@ def _aligned(path: Path, files: Mapping[str, Path], columns: Columns) -> FileRec
     if len(sides[0]) != len(sides[1]):
         fewer, more = sorted(range(2), key=lambda side: len(sides[side]))
         raise UserError(
-            f'{chosen[more]} has {len(sides[more])} lines and {chosen[fewer].name} {len(sides[fewer])}: they are not '
-            f'aligned; line {len(sides[fewer]) + 1} has no counterpart'
+            f'{chosen[more]} has {len(sides[more])} lines, but {chosen[fewer].name} has {len(sides[fewer])}: they are '
+            f'not aligned; line {len(sides[fewer]) + 1} has no counterpart'
         )
     if not sides[0]:
-        raise UserError(f'{chosen[0]}: holds no lines')
+        raise UserError(f'{chosen[0]}: has no lines')
     contents = [hashlib.sha256('\n'.join(side).encode()).hexdigest() for side in sides]
     both = path.with_name(f'{path.name}.{{{",".join(columns)}}}')
     records = [dict(zip(columns, pair, strict=True)) for pair in zip(*sides, strict=True)]
@@ -95,12 +95,12 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def _languages(folder: Path, stem: str) -> dict[str, Path]:
-    """The files that are named alike, by language."""
+    """Return the files with a common name, by language."""
     return {_language(file): file for file in _files(folder) if _stem(file) == stem}
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """List files whose ending may be a language: it is not the ending of a known format."""
+    """Yield files whose ending may be a language, as it is not the ending of a known format."""
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
         if file.is_file() and not is_leftover(file.name) and _language(file) and not format_of(file):
             yield file

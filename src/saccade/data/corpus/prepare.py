@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of a TFDS dataset: once, without output, and atomically even if several processes do it."""
+"""Preparation of a TFDS dataset: once, silently, and atomically even in several processes."""
 
 import contextlib
 import io
@@ -15,12 +15,12 @@ from typing import Any
 import tensorflow_datasets as tfds
 from absl import logging as absl_logging
 
-from saccade.data.cache import kept
+from saccade.data.cache import cached
 from saccade.paths import read_text
 from saccade.types import UserError
 
 _CORE = 'tensorflow_datasets.core.features'
-FEATURES = frozenset(  # classes that a prepared dataset may name
+FEATURES = frozenset(  # classes allowed in a prepared dataset
     f'{_CORE}.{name}'
     for name in (
         'audio_feature.Audio',
@@ -43,15 +43,15 @@ FEATURES = frozenset(  # classes that a prepared dataset may name
 
 
 def prepare(make: Callable[..., tfds.core.DatasetBuilder], folder: Path, downloads: Path | None = None) -> Path:
-    """Write a dataset into a folder of the cache unless that is done, and return the folder.
+    """Write a dataset into a folder of the cache unless it exists, and return the folder.
 
     Args:
-        make: builds the dataset below a folder, `data_dir`. It is given one that is empty: TFDS reads what is there,
-            damaged or not.
-        downloads: folder that keeps what is downloaded, so that a second attempt goes on with it.
+        make: returns the builder for a folder, `data_dir`, which is empty: TFDS reads existing files, even damaged
+            ones.
+        downloads: folder of downloads, so that a second attempt can resume.
 
     Raises:
-        UserError: the folder cannot be written, or what the dataset is made from cannot be read.
+        UserError: the folder cannot be written, or the dataset's sources cannot be read.
     """
 
     def write(new: Path) -> None:
@@ -65,20 +65,20 @@ def prepare(make: Callable[..., tfds.core.DatasetBuilder], folder: Path, downloa
         Path(builder.data_dir).rename(new)
 
     try:
-        return kept(folder, write)
-    except (OSError, RuntimeError) as error:  # ArrayRecord tells of a full disk by RuntimeError
+        return cached(folder, write)
+    except (OSError, RuntimeError) as error:  # ArrayRecord raises RuntimeError on a full disk
         raise UserError(f'{folder}: cannot be prepared ({first_line(error)})') from error
 
 
 def prepare_own(builder: type[tfds.core.DatasetBuilder], cache: Path, *arguments: Any) -> Path:
-    """Prepare a dataset of our own, and return its folder.
+    """Prepare one of our own datasets, and return its folder.
 
     Args:
-        cache: folder that outlives the run, of this dataset alone where it is made of more than its class.
-        arguments: of the class.
+        cache: persistent folder, used only by this dataset if its content depends on more than its class.
+        arguments: arguments of the class.
 
     Raises:
-        UserError: as `prepare`.
+        UserError: as for `prepare`.
     """
     return prepare(partial(builder, *arguments), cache / builder.name / str(builder.VERSION))
 
@@ -87,25 +87,25 @@ def opened(folder: Path) -> tfds.core.DatasetBuilder:
     """Open a prepared dataset.
 
     Raises:
-        UserError: the folder is damaged, or names a module that reading it would import.
+        UserError: the folder is damaged, or its files name a module that reading them would import.
     """
     try:
         require_known_features(folder)
         return tfds.builder_from_directory(folder)
     except UserError:
         raise
-    except Exception as error:  # TFDS parses JSON of any form and raises any error
+    except Exception as error:  # TFDS parses arbitrary JSON and may raise anything
         raise UserError(
             f'{folder}: cannot be read as a prepared TFDS dataset ({first_line(error)}); prepare it again'
         ) from error
 
 
 def require_known_features(folder: Path) -> None:
-    """Allow the feature connectors of `FEATURES` only: TFDS imports the module of each class that a file names.
+    """Check that a folder names only the feature connectors of `FEATURES`, since TFDS imports each named class.
 
     Raises:
         UserError: a file below the folder names another class.
-        ValueError: a file is no JSON.
+        ValueError: a file is not JSON.
     """
     for file in (each for name in ('features.json', 'dataset_info.json') for each in sorted(folder.rglob(name))):
         named = _classes_named(json.loads(read_text(file)))
@@ -117,9 +117,9 @@ def require_known_features(folder: Path) -> None:
 
 
 def _classes_named(value: Any) -> Iterator[str]:
-    """Yield the classes that a file of TFDS names, in each spelling that protobuf's JSON and older versions have.
+    """Yield the classes named in a TFDS file, in each spelling of protobuf's JSON and of older versions.
 
-    Text is searched too, if it is JSON: some features hold others as text.
+    Strings that contain JSON are searched too, since some features store others as text.
     """
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
@@ -136,7 +136,7 @@ def _classes_named(value: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep TFDS's progress bars, notices and warnings off the terminal; errors still come through."""
+    """Context without TFDS's progress bars, notices and warnings; errors are still logged."""
     downloads = logging.getLogger('urllib3')
     before = absl_logging.get_verbosity(), downloads.level
     absl_logging.set_verbosity(absl_logging.ERROR)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Real English on every machine that runs us: the Python documentation's topics and installed docstrings.
+"""Real English on every machine: the Python documentation's topics, and docstrings of installed packages.
 
-The documents are the topics that `help()` knows, one each, and the docstrings of each module of the standard
-library and of what Saccade depends on, in source order under their names. Sources are parsed, never imported.
+The documents are the topics of `help()`, one each, and the docstrings of each module of the standard library and of
+Saccade's dependencies, in source order with their names. Sources are parsed, never imported.
 """
 
 import ast
@@ -26,11 +26,11 @@ import tensorflow_datasets as tfds
 from saccade.data.corpus.document import Document, draw, features
 from saccade.progress import counted
 
-# In this order; a docstring found twice belongs to the first.
+# In this order; a repeated docstring belongs to the first.
 PACKAGES = ('numpy', 'scipy', 'jax', 'flax', 'optax', 'orbax', 'grain', 'einops', 'ml_collections', 'absl', 'rich')
 VALIDATION = 0.05  # fraction of the documents
-_TINY = 200  # characters; shorter documents are a name and hardly a sentence
-# Test suites are not prose, installed packages have their own turn, and _sysconfigdata differs by machine.
+_TINY = 200  # characters; shorter documents are hardly a sentence
+# Test suites are not prose, installed packages are listed in PACKAGES, and _sysconfigdata differs by machine.
 _SKIPPED = re.compile(
     r'(?:.*_)?tests?(?:ing|data)?(?:_.*)?'
     r'|__pycache__|(?:site|dist)-packages|config-.*|_sysconfigdata.*|lib2to3|pydoc_data'
@@ -62,13 +62,13 @@ class PyDocs(tfds.core.GeneratorBasedBuilder):
 
 
 def fingerprint(modules: Modules) -> str:
-    """Return a digest of what the text is made from: the Python release, the modules and their sizes."""
+    """Return a digest of the sources: the Python release, the modules and their sizes."""
     sizes = [[name, path.stat().st_size] for name, path in modules]
     return hashlib.sha256(json.dumps([str(PyDocs.VERSION), sys.version_info[:], sizes]).encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that can be told by their names."""
+    """Return the versions of Python and of those packages whose distribution has the same name."""
     found = {'Python': platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -77,16 +77,16 @@ def versions() -> dict[str, str]:
 
 
 def installed_modules() -> Modules:
-    """Name the modules of the standard library and of the packages, and their source files."""
+    """Return the modules of the standard library and of the packages, with their source files."""
     return [module for name, root in _roots() for module in modules_below(root, name)]
 
 
 def modules_below(root: Path, package: str = '') -> Modules:
-    """Name the modules in a folder and below, tests left out, sorted by path.
+    """Return the modules in a folder and below, without tests, sorted by path.
 
     Args:
         root: folder of the package.
-        package: its name; '' where the folder is no package but holds some.
+        package: name of the package; '' if the folder only contains packages.
     """
     files = sorted(file.relative_to(root) for file in root.rglob('*.py') if file.is_file())
     found = []
@@ -99,7 +99,7 @@ def modules_below(root: Path, package: str = '') -> Modules:
 
 
 def topics() -> Iterator[Document]:
-    """Return the topics of the Python documentation, where Python is installed with them."""
+    """Yield the topics of the Python documentation, if they are installed."""
     try:
         from pydoc_data.topics import topics as texts
     except ImportError:
@@ -109,7 +109,7 @@ def topics() -> Iterator[Document]:
 
 
 def documents(modules: Modules) -> Iterator[Document]:
-    """Return the docstrings of each module as one document; those met before and tiny rests are dropped."""
+    """Yield the docstrings of each module as one document; repeated ones and tiny documents are dropped."""
     seen = set()
     for name, path in counted(modules, 'reading docstrings', len(modules), 'modules'):
         blocks = []
@@ -123,13 +123,13 @@ def documents(modules: Modules) -> Iterator[Document]:
 
 
 def docstrings(source: bytes, module: str) -> Iterator[tuple[str, str]]:
-    """Return the qualified names and docstrings of a module in the order of its source.
+    """Yield the qualified names and docstrings of a module in source order.
 
-    What this Python cannot parse has none.
+    A source that this Python cannot parse has none.
     """
     try:
         with warnings.catch_warnings():
-            # Other people's sources: an invalid escape sequence in them is nothing the user can mend.
+            # Third-party sources: the user cannot fix an invalid escape sequence in them.
             warnings.simplefilter('ignore', SyntaxWarning)
             warnings.simplefilter('ignore', DeprecationWarning)
             tree = ast.parse(source)
@@ -148,10 +148,10 @@ def _roots() -> Iterator[tuple[str, Path]]:
 
 
 def _walk(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
-    """Visit statements only: expressions hold no docstrings and are most of a tree."""
+    """Visit only statements: expressions contain no docstrings and are most of a tree."""
     text = ast.get_docstring(node) if isinstance(node, _DOCUMENTED) else None
     if text and text.strip():
-        # A source may spell half of a surrogate pair, which UTF-8 cannot hold.
+        # A source may contain a lone surrogate, which UTF-8 cannot encode.
         yield name, text.strip().encode(errors='replace').decode()
     for field in _NESTED:
         for child in getattr(node, field, ()):

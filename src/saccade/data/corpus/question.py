@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Question that is answered by a span of its context (SQuAD), and its stored features.
+"""Question answered by a span of its context (SQuAD), and its stored features.
 
-P. Rajpurkar et al., 2016, SQuAD, https://arxiv.org/abs/1606.05250. A question without an answer is one that the text
-does not answer: P. Rajpurkar et al., 2018, Know what you don't know, https://arxiv.org/abs/1806.03822
+P. Rajpurkar et al., 2016, SQuAD, https://arxiv.org/abs/1606.05250. A question without answers is unanswerable from its
+context: P. Rajpurkar et al., 2018, Know what you don't know, https://arxiv.org/abs/1806.03822
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from saccade.types import UserError
 
 
 class Answer(NamedTuple):
-    """Answer: a span of the context, as its text and the character where it starts."""
+    """Answer: a span of the context, given by its text and its start in characters."""
 
     text: str
     start: int
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 class Question:
     """Question about a context.
 
-    Attributes: a name of its own; the title of the article that the context is of; all answers that are true.
+    Attributes: id, unique; title of the context's article; answers, all true answers.
     """
 
     id: str
@@ -39,13 +39,13 @@ class Question:
             found = self.context[start : start + len(text)] if start >= 0 else ''
             if found != text or not text.strip():
                 raise UserError(
-                    f'question {self.id}: its answer {text!r} does not stand at character {start} of its context, '
+                    f'question {self.id}: its answer {text!r} is not at character {start} of its context, '
                     f'where there is {found!r}'
                 )
 
 
 def features() -> 'tensorflow_datasets.features.FeaturesDict':
-    """Return the features under which TFDS keeps a question, as in its `squad`."""
+    """Return the TFDS features of a question, as in its `squad`."""
     import tensorflow_datasets as tfds
 
     names = dict.fromkeys(('id', 'title', 'question', 'context'), tfds.features.Text())

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records in files: CSV, TSV, JSON lines, the columns of CoNLL, and FASTA, plain or gzipped (.gz), text as in `files`.
 
-    .csv          fields by the names in the first line; by '0', '1', ... where all columns asked for are such numbers,
-                  and then there is no line of names
-    .tsv          the same between tabs, where a quotation mark is a character like any other, as in GLUE's files
-    .jsonl        an object a line
-    .conll, .txt  a word a line, its tag last, an empty line after a sentence: 'tokens' and 'tags'. Columns are divided
-                  by tabs or else by spaces, and are as many in every line. A line before a sentence that begins with
-                  # and a blank is a comment, unless a word elsewhere has as many columns and the same last one
-    .fasta, .faa  a protein after each header: 'id', 'description' and 'sequence', as in `fasta`
+    .csv          fields by the names in the first line; or by '0', '1', ... if all requested columns are such numbers,
+                  and then there is no header line
+    .tsv          the same separated by tabs; a quotation mark is an ordinary character, as in GLUE's files
+    .jsonl        one object per line
+    .conll, .txt  one word per line, with its tag last, and an empty line after each sentence: 'tokens' and 'tags'.
+                  Columns are separated by tabs or else by spaces, and every line has the same number. A line before a
+                  sentence that begins with # and a space is a comment, unless a word elsewhere has the same number of
+                  columns and the same last one
+    .fasta, .faa  one protein per header: 'id', 'description' and 'sequence', as in `fasta`
 
-The shape of .conll files is that of E. Tjong Kim Sang and F. De Meulder, 2003, https://aclanthology.org/W03-0419/.
+The format of .conll files is that of E. Tjong Kim Sang and F. De Meulder, 2003, https://aclanthology.org/W03-0419/.
 """
 
 import csv
@@ -36,12 +37,12 @@ from saccade.types import UserError
 Record = Mapping[str, Any]
 Numbered = Iterator[tuple[int, Record]]
 
-_LONGEST = 1 << 30  # characters of a field; csv's own limit, of 131,072, is shorter than a book
+_LONGEST = 1 << 30  # characters per field; csv's default of 131,072 is shorter than a book
 _BETWEEN_DOCUMENTS = '-DOCSTART-'
 
 
 class MissingColumnError(UserError):
-    """Error of a file that lacks a column which is asked for."""
+    """Error for a file that lacks a requested column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class FileRecords(Sequence[Record]):
     """Records of a file.
 
     Attributes:
-        lines: where each stands, from 1: its last line, or the first one of a sentence.
-        digest: changes whenever a record does.
+        lines: line number of each record, from 1: its last line, or the first line of a sentence.
+        digest: changes with any record.
     """
 
     path: Path
@@ -65,49 +66,49 @@ class FileRecords(Sequence[Record]):
         return self.records[index]
 
     def place(self, index: int) -> str:
-        """Where a record stands."""
+        """Return the place of a record, for messages."""
         return f'{self.path}, line {self.lines[index]}'
 
     def only(self, chosen: Sequence[bool]) -> 'FileRecords':
-        """Some of them."""
+        """Return the records with a True flag."""
         records, lines = (list(itertools.compress(all, chosen)) for all in (self.records, self.lines))
         return replace(self, records=records, lines=lines)
 
 
 def format_of(path: Path) -> str:
-    """Return how a file's name ends where records are to be expected in it, else nothing."""
+    """Return the file's ending if records can be read from it, otherwise ''."""
     suffix = Path(path.name.lower().removesuffix('.gz')).suffix
     return suffix if suffix in _FORMATS else ''
 
 
 def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
-    """Read a file.
+    """Read a file of records.
 
     Args:
-        columns: those that each record must have.
+        columns: required columns.
 
     Raises:
         MissingColumnError: a column is missing.
-        UserError: it is missing or cannot be read, its name does not tell what it holds, a line is malformed, two
-            columns have one name, or there is no record.
+        UserError: the file is missing or cannot be read, its ending is unknown, a line is malformed, two columns have
+            the same name, or there are no records.
     """
     if not path.exists():
         raise UserError(f'{path}: there is no such file or folder')
     if not format_of(path):
-        raise UserError(f'{path}: records are read from files that end in {", ".join(_FORMATS)}, or these and .gz')
+        raise UserError(f'{path}: records are read from files ending in {", ".join(_FORMATS)}, optionally with .gz')
     content = content_of(path)
     numbered = list(_FORMATS[format_of(path)](decoded(content, path), path, columns))
     if not numbered:
-        raise UserError(f'{path}: holds no records')
+        raise UserError(f'{path}: has no records')
     name = digest(format_of(path), hashlib.sha256(content).hexdigest(), _unnamed(columns))
     return FileRecords(path, name, [record for _, record in numbered], [line for line, _ in numbered])
 
 
 def require_columns(place: str, columns: Sequence[str], there: Collection[str]) -> None:
-    """Refuse records without a column that is asked for, naming those there are.
+    """Check that records have all requested columns.
 
     Raises:
-        MissingColumnError: one is missing.
+        MissingColumnError: a column is missing; the message lists those that exist.
     """
     for column in columns:
         if column not in there:
@@ -119,10 +120,10 @@ def require_columns(place: str, columns: Sequence[str], there: Collection[str]) 
 
 
 def _require_apart(place: str, names: Iterable[str]) -> None:
-    """Refuse two columns of one name, of which only one would be read."""
+    """Check that column names are unique, since only one of two equal ones could be read."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise UserError(f"{place}: {count} columns are named '{name}'; each needs a name of its own")
+            raise UserError(f"{place}: {count} columns are named '{name}'; names must be unique")
 
 
 def _comma_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
@@ -142,7 +143,7 @@ def _separated(path: Path, columns: Sequence[str], reader: Any) -> Numbered:
     _require_apart(str(path), filter(None, names))
     for row in itertools.chain([first] if unnamed else [], rows):
         if len(row) != len(names):
-            raise UserError(f'{path}, line {reader.line_num}: {len(row)} fields, where the first line has {len(names)}')
+            raise UserError(f'{path}, line {reader.line_num}: {len(row)} fields, but the first line has {len(names)}')
         yield reader.line_num, dict(zip(names, row, strict=True))
 
 
@@ -176,53 +177,53 @@ def _json(line: str, place: str) -> Record:
         record = json.loads(line, object_pairs_hook=unambiguous)
         require_characters(record, place)
     except json.JSONDecodeError as error:
-        raise UserError(f'{place}: is no JSON: {error.msg} at character {error.pos + 1}') from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets in thousands of brackets
+        raise UserError(f'{place}: is not JSON: {error.msg} at character {error.pos + 1}') from error
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits; deeply nested brackets
         raise UserError(f'{place}: cannot be read as JSON: {error}') from error
     if not isinstance(record, dict):
-        raise UserError(f'{place}: is no JSON object, as in {{"text": "...", "label": "..."}}')
+        raise UserError(f'{place}: is not a JSON object, as in {{"text": "...", "label": "..."}}')
     return record
 
 
 def require_characters(record: Any, place: str) -> None:
-    r"""Refuse JSON in which a \ud800 or another half of a character stands by itself: no tokenizer can read it.
+    r"""Check that JSON has no lone surrogate such as \ud800, which no tokenizer can encode.
 
     Raises:
-        UserError: there is one.
+        UserError: it has one.
     """
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start]
-        raise UserError(f'{place}: has {half!r}, which is half of a character and no text') from None
+        raise UserError(f'{place}: has the lone surrogate {half!r}, which is not text') from None
 
 
 def _words(text: str, path: Path, columns: Sequence[str]) -> Numbered:
     require_columns(str(path), columns, ('tokens', 'tags'))
     sentences = _sentences(text)
     if sentences and all(_are_numbered(words) for words in sentences):
-        raise UserError(f'{path}: the first column numbers the words; the first one must be the word, the last its tag')
+        raise UserError(f'{path}: the first column is a word number; it must be the word, and the last column its tag')
     width = len(sentences[0][0].fields) if sentences else 0
     for words in sentences:
         for number, fields in words:
             place = f'{path}, line {number}'
             if len(fields) < 2:
-                raise UserError(f"{place}: '{fields[0]}' is one column, where a word and its tag are expected")
+                raise UserError(f"{place}: '{fields[0]}' is one column; a word and its tag are expected")
             if len(fields) != width:
-                raise UserError(f'{place}: {len(fields)} columns, where the first word of the file has {width}')
+                raise UserError(f'{place}: {len(fields)} columns, but the first word of the file has {width}')
         tokens, tags = ([fields[column] for _, fields in words] for column in (0, -1))
         yield words[0].number, {'tokens': tokens, 'tags': tags}
 
 
 class _Word(NamedTuple):
-    """Line of a word. Attributes: its number, from 1; its columns."""
+    """Line of a word. Attributes: its line number, from 1; its columns."""
 
     number: int
     fields: list[str]
 
 
 def _sentences(text: str) -> list[list[_Word]]:
-    """The words of each sentence, without comments."""
+    """Return the words of each sentence, without comments."""
     runs = itertools.groupby(enumerate(text.split('\n'), start=1), _is_word)
     found = [[_Word(number, _fields(line)) for number, line in lines] for is_word, lines in runs if is_word]
     opened = [len(list(itertools.takewhile(_may_comment, words))) for words in found]
@@ -256,7 +257,7 @@ def _is_word(numbered: tuple[int, str]) -> bool:
 
 
 def _fields(line: str) -> list[str]:
-    """The columns of a line, between tabs or, where it has none, between spaces."""
+    """Return the columns of a line, separated by tabs or, without any, by spaces."""
     line = line.strip('\t ')
     return [field.strip(' ') for field in line.split('\t')] if '\t' in line else re.split(' +', line)
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records to train on and to evaluate on: of the user's own files, or of a TFDS dataset.
+"""Records for training and evaluation, from the user's files or from a TFDS dataset.
 
-A file is cut in two by a hash of each record, or of the sequence of each protein. In a folder the files are named after
-the splits: train.csv and validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that
-`record_files` knows. A test.csv is a split that is used neither for training nor for choosing a checkpoint.
+The records of a single file are split by a hash of each record, or of each protein's sequence. In a folder the files
+are named after the splits: train.csv and validation.csv, valid.csv, val.csv or dev.csv, or with another ending of
+`record_files`. A test.csv is a split that is used neither for training nor for choosing a checkpoint.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from saccade.data.cache import digest
-from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source, tests_beside
+from saccade.data.corpus.dataset import Picked, dataset_digest, other_tests, pick, require_source
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import is_leftover
@@ -34,21 +34,21 @@ from saccade.data.dataset_base import Source
 from saccade.paths import expanded
 from saccade.types import UserError
 
-_FORMAT = 1  # part of a digest: another number wherever files are read to other records
+_FORMAT = 1  # part of a digest; increase it when the records read from a file change
 _LOG = logging.getLogger(__name__)
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 
 
 @runtime_checkable
 class RecordSource(Protocol):
-    """Protocol of records with random access by number."""
+    """Protocol of records with random access by index."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Record: ...
 
     def place(self, index: int) -> str:
-        """Where a record stands, as a message is to name it."""
+        """Return the place of a record, for messages."""
         ...
 
 
@@ -58,7 +58,7 @@ class Records(Source):
 
 @dataclass(frozen=True, eq=False)
 class DatasetRecords(Sequence[Record]):
-    """Records of a TFDS dataset, in the types that JSON has; a class is its name, or None where it is unknown."""
+    """Records of a TFDS dataset, in JSON's types; a class is its name, or None if unknown."""
 
     name: str
     picked: Picked
@@ -71,7 +71,7 @@ class DatasetRecords(Sequence[Record]):
         return {name: _plain(self.features[name], value) for name, value in self.picked[index].items()}
 
     def place(self, index: int) -> str:
-        """Where a record stands."""
+        """Return the place of a record, for messages."""
         return f'{self.name}, {self.picked.place(index)}'
 
 
@@ -83,21 +83,20 @@ def open_records(
     columns: Sequence[str] = (),
     tests: bool = False,
 ) -> Records:
-    """Open records, and prepare them where that has not been done.
+    """Open records; prepare them first if necessary.
 
     Args:
-        name: 'docstrings', which are pairs of texts from the documentation of this machine, 'motifs', which are
-            generated proteins, or a TFDS dataset; or
-        path: a file, a folder with files named after the splits, or the folder of a prepared TFDS dataset.
+        name: 'docstrings' (pairs of texts from installed documentation), 'motifs' (generated proteins), or a TFDS
+            dataset; or
+        path: a file, a folder of files named after the splits, or the folder of a prepared TFDS dataset.
         cache: folder to prepare into.
-        validation: fraction kept for validation, where there is no split of its own.
-        columns: those that each record must have. A .csv or .tsv whose columns are all asked for by number has no
-            line of names.
-        tests: whether the splits of tests of a dataset are opened too; those of many have no answers.
+        validation: fraction for validation, if there is no such split.
+        columns: required columns. A .csv or .tsv whose columns are all requested by number has no header line.
+        tests: open a dataset's test splits too; many have no answers.
 
     Raises:
-        UserError: not exactly one of name and path is given, there are no such records, they cannot be read, or a
-            column is missing.
+        UserError: not exactly one of name and path is given, the records do not exist or cannot be read, or a column is
+            missing.
     """
     require_source(name, path, validation)
     if name is not None:
@@ -115,7 +114,7 @@ def open_records(
 
 
 def _open_named(name: str, cache: Path) -> tuple['tensorflow_datasets.core.DatasetBuilder', Mapping[str, str]]:
-    """Open records by their name, ours or of TFDS, and the versions of what they were made from."""
+    """Open records by name, ours or TFDS's; also return the versions of their sources."""
     from saccade.data.corpus import pydocs
     from saccade.data.corpus.docstrings import Docstrings
     from saccade.data.corpus.motifs import Motifs
@@ -129,15 +128,15 @@ def _open_named(name: str, cache: Path) -> tuple['tensorflow_datasets.core.Datas
 
 
 def strings(records: RecordSource, column: str) -> Iterator[str]:
-    """Return the strings of a column, each read when its turn comes.
+    """Yield the strings of a column, each read on demand.
 
     Raises:
-        UserError: a value is no string; its place is named.
+        UserError: a value is not a string; the message has its place.
     """
     for index in range(len(records)):
         value = records[index][column]
         if not isinstance(value, str):
-            raise UserError(f"{records.place(index)}: '{column}' is no text, but {value!r}")
+            raise UserError(f"{records.place(index)}: '{column}' is not text, but {value!r}")
         yield value
 
 
@@ -152,7 +151,7 @@ def _of_dataset(
     require_columns(name, columns, features)
     picked = pick(name, builder, validation)
     if tests:
-        picked |= tests_beside(name, builder, picked)
+        picked |= other_tests(name, builder, picked)
     splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 
@@ -163,22 +162,22 @@ def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
     if any(re.match(r'test\.', file.name, re.IGNORECASE) for file in _files(folder)):
         try:
             splits['test'] = read_records(_file_of(folder, 'test', 'test'), columns)
-        except MissingColumnError as error:  # its answers are secret, as those of many contests
-            _LOG.warning('%s; so there is no split of tests', error)
+        except MissingColumnError as error:  # hidden answers, as in many competitions
+            _LOG.warning('%s; so there is no test split', error)
     return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
 
 
 def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) -> Records:
-    """Cut the records of a file in two by a hash of each, or of what stands in the columns `by`.
+    """Split the records of a file by a hash of each record, or of its columns `by`.
 
     Raises:
-        UserError: there is but one.
+        UserError: there is only one distinct record.
     """
     told_by = ({name: record[name] for name in by or record} for record in records)
-    ids = [json.dumps(each, sort_keys=True) for each in told_by]  # equal ones keep together
+    ids = [json.dumps(each, sort_keys=True) for each in told_by]  # equal records are in one split
     chosen = held_out(set(ids), validation)
     if not chosen:
-        raise UserError(f'{records.path}: has one record, and none besides for validation')
+        raise UserError(f'{records.path}: has one record; a validation split needs at least two')
     splits = {
         'train': records.only([id not in chosen for id in ids]),
         'validation': records.only([id in chosen for id in ids]),
@@ -191,7 +190,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _file_of(folder: Path, split: str, names: str) -> Path:
-    """The file of a folder that is named after a split.
+    """Return the file of a folder that is named after a split.
 
     Raises:
         UserError: there is none, or more than one.
@@ -201,14 +200,14 @@ def _file_of(folder: Path, split: str, names: str) -> Path:
     if len(named) != 1:
         wanted = ' or '.join(f'{name}.*' for name in names.split('|'))
         there = ', '.join(file.name for file in named or files) or 'none'
-        raise UserError(f'{folder}: one file of records is to be named {wanted}, for {split}; there are {there}')
+        raise UserError(f'{folder}: exactly one file must be named {wanted}, for {split}; there are {there}')
     return named[0]
 
 
 def _plain(feature: Any, value: Any) -> Any:
     import tensorflow_datasets as tfds
 
-    inner = getattr(feature, 'feature', feature)  # of a sequence; TFDS makes a dict of sequences of one of dicts
+    inner = getattr(feature, 'feature', feature)  # of a sequence; TFDS turns a sequence of dicts into a dict of these
     if isinstance(value, Mapping):
         return {name: _plain(inner[name], item) for name, item in value.items()}
     if isinstance(value, list | np.ndarray) and getattr(value, 'ndim', 1):

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of questions: files in SQuAD's format, TFDS datasets such as its `squad`, or generated facts.
 
-A file is `data`, a list of articles with `paragraphs`, each a `context` with `qas`: P. Rajpurkar et al., 2016, SQuAD,
-https://rajpurkar.github.io/SQuAD-explorer/. What one article's paragraphs ask is in one split, so that no context is in
-both.
+A file has `data`, a list of articles with `paragraphs`, each a `context` with `qas`: P. Rajpurkar et al., 2016, SQuAD,
+https://rajpurkar.github.io/SQuAD-explorer/. All questions on one article are in one split, so no context is in both.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ _NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json
 
 @dataclass(frozen=True, eq=False)
 class Inquiry(Source):
-    """Questions by split. Attributes: splits, each of `Question`s."""
+    """Questions by split. Attributes: splits, sequences of `Question`."""
 
     def __post_init__(self) -> None:
         for name, questions in self.splits.items():
@@ -51,7 +50,7 @@ class PickedQuestions(Picked):
 
 
 @dataclass(frozen=True, eq=False)
-class AskedQuestions(Sequence[Mapping[str, str]]):
+class QuestionTexts(Sequence[Mapping[str, str]]):
     """Questions as records, without their answers."""
 
     questions: Sequence[Question]
@@ -63,22 +62,22 @@ class AskedQuestions(Sequence[Mapping[str, str]]):
         return {name: getattr(self.questions[index], name) for name in ('question', 'context')}
 
     def place(self, index: int) -> str:
-        """Which question it is."""
+        """Return the place of a question, for messages."""
         return f'question {self.questions[index].id}'
 
 
 def open_questions(name: str | None, path: str | None, cache: Path, validation: float) -> Inquiry:
-    """Open questions, and prepare them where that has not been done.
+    """Open questions; prepare them first if necessary.
 
     Args:
-        name: 'facts', or a TFDS dataset in the form of its `squad`; or
-        path: a JSON file, or a folder with train.json and dev.json, or that of a prepared TFDS dataset.
+        name: 'facts', or a TFDS dataset with the features of its `squad`; or
+        path: a JSON file, a folder with train.json and dev.json, or the folder of a prepared TFDS dataset.
         cache: folder to prepare into.
-        validation: fraction of the articles kept for validation, where there is no split of its own.
+        validation: fraction of the articles for validation, if there is no such split.
 
     Raises:
-        UserError: not exactly one of name and path is given, there are no such questions, they cannot be read, or an
-            answer does not stand in its context.
+        UserError: not exactly one of name and path is given, the questions do not exist or cannot be read, or an answer
+            is not in its context.
     """
     require_source(name, path, validation)
     if name is not None:
@@ -110,14 +109,14 @@ def _open_dataset(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder',
     if picked['train'].split != picked['validation'].split:
         splits = {split: PickedQuestions(each.source, each.rows, each.split) for split, each in picked.items()}
         return Inquiry(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
-    # Picked one by one, so that both have questions about one context.
+    # Split by articles instead, or both splits would have questions about one context.
     source, split = picked['train'].source, picked['train'].split
     whole = PickedQuestions(source, range(len(source)), split)
     return Inquiry(_by_title(name, whole, validation), dataset_digest(builder, validation))
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Return the file of each split, by its name; SQuAD's own have their version in it."""
+    """Return the file of each split, by its name; SQuAD's own file names include a version."""
     found: dict[str, list[Path]] = {'train': [], 'validation': []}
     for file in sorted(folder.iterdir()):
         if match := _NAMED.fullmatch(file.name):
@@ -130,7 +129,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _by_title(name: str, questions: Sequence[Question], validation: float) -> dict[str, list[Question]]:
-    """Split by a draw of each article, so that none moves when others come or go."""
+    """Split by a draw per article, so that no article changes its split when others come or go."""
     read = list(each(questions))
     titles = {question.title for question in read}
     if len(titles) < 2:
@@ -145,37 +144,37 @@ def _by_title(name: str, questions: Sequence[Question], validation: float) -> di
 
 
 def read_questions(file: Path) -> tuple[list[Question], str]:
-    """Return the questions of a file in SQuAD's format, and a digest of what it holds.
+    """Return the questions of a file in SQuAD's format, and a digest of its content.
 
     Raises:
-        UserError: it cannot be read, or is not in this format.
+        UserError: the file cannot be read, or has another format.
     """
     content = content_of(file)
     questions = [
-        replace(question, answers=_answers(record, place)) for question, record, place in _asked(content, file)
+        replace(question, answers=_answers(record, place)) for question, record, place in _parsed(content, file)
     ]
     return questions, hashlib.sha256(content).hexdigest()
 
 
-def read_asked(file: Path) -> AskedQuestions:
-    """Return the questions of a file in SQuAD's format, whose `answers` may be missing and are not read.
+def read_question_texts(file: Path) -> QuestionTexts:
+    """Return the questions of a file in SQuAD's format without their `answers`, which may be missing.
 
     Raises:
-        UserError: it cannot be read, or is not in this format.
+        UserError: the file cannot be read, or has another format.
     """
-    return AskedQuestions([question for question, _, _ in _asked(content_of(file), file)])
+    return QuestionTexts([question for question, _, _ in _parsed(content_of(file), file)])
 
 
-def _asked(content: bytes, file: Path) -> Iterator[tuple[Question, Any, str]]:
+def _parsed(content: bytes, file: Path) -> Iterator[tuple[Question, Any, str]]:
     """Yield each question without its answers, its JSON record, and the place of that record."""
     try:
         articles = json.loads(decoded(content, file))
         require_characters(articles, str(file))
-    except (ValueError, RecursionError) as error:  # of brackets in thousands of brackets
+    except (ValueError, RecursionError) as error:  # RecursionError: deeply nested brackets
         raise UserError(f'{file}: is not JSON ({error})') from error
     for article, at_article in _items(articles, 'data', str(file)):
         paragraphs = list(_items(article, 'paragraphs', at_article))
-        # Without a title its place is one: a draw must not depend on where the file lies.
+        # Without a title, use the place within the file: the draw must not depend on the file's path.
         title = (
             _field(article, 'title', str, at_article) if article.get('title') else at_article.removeprefix(str(file))
         )
@@ -194,7 +193,7 @@ def _answers(record: Any, at: str) -> tuple[Answer, ...]:
 
 
 def _items(record: Any, name: str, at: str) -> Iterator[tuple[Any, str]]:
-    """The items of a list, each with the place where it stands."""
+    """Yield the items of a list, each with its place."""
     for number, item in enumerate(_field(record, name, list, at)):
         yield item, f'{at}/{name}[{number}]'
 

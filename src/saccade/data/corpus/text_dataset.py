@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The user's own text as a TFDS dataset, once `data.corpus.text_files` has planned which documents it has."""
+"""The user's text as a TFDS dataset, from a plan of `data.corpus.text_files`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,16 +12,16 @@ import tensorflow_datasets as tfds
 from saccade.data.corpus.document import features
 from saccade.data.corpus.text_files import Piece, Plan
 
-_SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
+_SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while writing
 
 
 class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
-    """Documents as planned, in their order.
+    """Documents of a plan, in order.
 
-    A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this one needs no TensorFlow.
+    A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this builder needs no TensorFlow.
     """
 
-    VERSION = tfds.core.Version('1.0.1')  # another one whenever a file is read to other text: it is prepared anew
+    VERSION = tfds.core.Version('1.0.1')  # increase it when the text of a file changes, so that it is prepared again
 
     def __init__(self, plan: Plan, data_dir: Path):
         self._plan = plan
@@ -36,7 +36,7 @@ class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
 
 
 def shards_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Cut a list of documents where the bytes since the last cut pass the size of a shard."""
+    """Divide a list of documents into shards at the maximum size in bytes."""
     shards, size = [[]], 0
     for piece in pieces:
         if shards[-1] and size + piece.size > _SHARD:

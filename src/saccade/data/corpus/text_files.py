@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The user's own text: a file, or a folder of files, which documents they hold, and in which split.
+"""The user's text: a file, or a folder of files, divided into documents and splits.
 
-A file is cut in two by characters, the last for validation. In a folder each file is one document, and a hash
-of its path within the folder decides the split, unless files are named after the splits: train.txt and
-validation.txt, valid.txt or val.txt, and test.txt. Text is as in `data.corpus.files`, plain or gzipped (.gz); line ends
-become newlines. Hidden files and what editors leave behind are no documents.
+A single file is split by characters, with the last part for validation. In a folder each file is one document, and a
+hash of its path within the folder decides its split, unless files are named after the splits: train.txt and
+validation.txt, valid.txt or val.txt, and test.txt. Text is read as in `data.corpus.files`, plain or gzipped (.gz); line
+ends become newlines. Hidden files and leftovers of editors are skipped.
 """
 
 import hashlib
@@ -22,20 +22,20 @@ from saccade.data.corpus.files import content_of, decoded, is_binary, visible_fi
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
-_FORMAT = '1.0.0'  # part of a fingerprint: another one wherever all files are read to other text
+_FORMAT = '1.0.0'  # part of a fingerprint; increase it when the text read from files changes
 _SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
 _NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Planned document: the whole of a file, or some of its characters.
+    """Planned document: a whole file, or a range of its characters.
 
     Attributes:
-        id: the path within the folder, or the name of the file and the characters taken.
-        sha256: of the file's bytes when it was planned.
-        size: bytes of the file.
-        start, stop: characters.
+        id: path within the folder, or the file name with the range of characters.
+        sha256: hash of the file's bytes at planning.
+        size: size of the file in bytes.
+        start, stop: range of characters.
     """
 
     id: str
@@ -46,10 +46,10 @@ class Piece:
     stop: int | None = None
 
     def read(self) -> str:
-        """Return the text.
+        """Return the text of the document.
 
         Raises:
-            UserError: the file cannot be read, or has changed since it was planned.
+            UserError: the file cannot be read, or has changed since planning.
         """
         content = content_of(self.path)
         if hashlib.sha256(content).hexdigest() != self.sha256:
@@ -61,20 +61,20 @@ Plan = Mapping[str, Sequence[Piece]]
 
 
 def plan_documents(path: Path, validation: float) -> Plan:
-    """Decide which document goes into which split.
+    """Assign documents to splits.
 
     Args:
         path: a file or a folder.
-        validation: fraction of the characters of a file, or of the documents of a folder.
+        validation: fraction of a file's characters, or of a folder's documents, for validation.
 
     Raises:
-        UserError: there is nothing at the path, a file cannot be read or decoded, a split has no text.
+        UserError: the path does not exist, a file cannot be read or decoded, or a split has no text.
     """
     if not (path.is_file() or path.is_dir()):
         raise UserError(f'{path}: there is no such file or folder')
     plan = _plan_folder(path, validation) if path.is_dir() else _plan_file(path, validation)
     if not any(plan.values()):
-        raise UserError(f'{path}: holds no text')
+        raise UserError(f'{path}: has no text')
     for split in ('train', 'validation'):
         if not plan[split]:
             raise UserError(
@@ -84,7 +84,7 @@ def plan_documents(path: Path, validation: float) -> Plan:
 
 
 def fingerprint(plan: Plan) -> str:
-    """Return a digest of all text in the plan and of how it is split, wherever the files lie."""
+    """Return a digest of the plan's text and splits, independent of the files' location."""
     pieces = {
         split: [[piece.id, piece.sha256, piece.start, piece.stop] for piece in pieces] for split, pieces in plan.items()
     }
@@ -103,14 +103,14 @@ def _plan_file(path: Path, validation: float) -> Plan:
 
 
 def _plan_folder(folder: Path, validation: float) -> Plan:
-    """Split by the names of the files where they are named after the splits, else by a draw of each document."""
+    """Split by file names if files are named after the splits, otherwise by a draw per document."""
     files = visible_files(folder)
     named = {file: match['split'].lower() for file in files if (match := _NAMED.fullmatch(file.name))}
     named = {file: split for file, split in named.items() if file.parent == folder}
     if {'train'} < {*named.values()} - {'test'}:
         if len(named) < len(files):
             names = ', '.join(file.name for file in named)
-            _LOG.warning('%s: %s are the splits; %d other files are left out', folder, names, len(files) - len(named))
+            _LOG.warning('%s: %s are the splits; %d other files are skipped', folder, names, len(files) - len(named))
         found = {
             split: pieces_of(folder, [file for file, name in named.items() if name in names])
             for split, names in _SPLITS.items()
@@ -125,7 +125,7 @@ def _plan_folder(folder: Path, validation: float) -> Plan:
 
 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
-    """Return the files that hold text, one document each, and say how many look binary."""
+    """Return the text files, one document each, and log the number of binary and empty ones."""
     pieces, skipped = [], Counter()
     for file in files:
         content = content_of(file)
@@ -142,5 +142,5 @@ def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
 
 
 def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None = None) -> Piece:
-    id = id.encode(errors='backslashreplace').decode()  # a name in another encoding than UTF-8
+    id = id.encode(errors='backslashreplace').decode()  # for names that are not UTF-8
     return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)

@@ -3,7 +3,7 @@
 """Arithmetic of binary numbers in the Chomsky suite: addition, multiplication, square roots.
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", section 4 and appendix A,
-https://arxiv.org/abs/2207.02098: context-sensitive ones. Formats are those of their code,
+https://arxiv.org/abs/2207.02098: the context-sensitive tasks. Formats follow their code,
 https://github.com/google-deepmind/neural_networks_chomsky_hierarchy, except where a docstring says otherwise.
 """
 
@@ -25,29 +25,29 @@ _END = 2  # separates two numbers, and ends what is written
 class TwoNumbersBase(WrittenBase):
     """Base of the tasks on two binary numbers, each with its lowest bit first.
 
-    The result has its lowest bit first too, no zeros after its highest one, an end, and then zeros up to as many
-    answers as the word has letters. All of them are asked for; the paper trains on them too, but does not measure those
-    behind the end. Its numbers are not 0; here they are any bits.
+    The result also has its lowest bit first, without trailing zeros, followed by an end token and zeros up to as many
+    answers as the word has letters. All answers count; the paper trains on all too, but does not measure those after
+    the end token. The paper's numbers are not 0; here they are any bits.
     """
 
     letters: ClassVar[int] = 3
 
     @abstractmethod
     def result(self, first: int, second: int) -> int:
-        """Compute the result: at most as many bits as both numbers have."""
+        """Return the result, which has at most as many bits as both numbers together."""
 
     def size(self, length: int) -> int:
-        """Return half of the tokens, where they are enough for two numbers of one bit."""
+        """Return half of the tokens, if they suffice for two numbers of one bit."""
         return length // 2 if length >= 6 else 0
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
-        """Draw bits, and the place between two of them where the first number ends."""
+        """Draw bits, and the position of the separator between the two numbers."""
         word = whole_numbers(draw, 2, size).tolist()
         word[1 + int(draw(1)[0] * (size - 2))] = _END
         return word
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the result, an end and zeros."""
+        """Return the result, an end token and zeros."""
         middle = word.index(_END)
         bits = _bits(self.result(_number(word[:middle][::-1]), _number(word[middle + 1 :][::-1])))[::-1]
         return [*bits, _END, *[0] * (len(word) - len(bits) - 1)]
@@ -55,10 +55,10 @@ class TwoNumbersBase(WrittenBase):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryAddition(TwoNumbersBase):
-    """Binary addition: 10010+101, which is 9 + 5, has the answers 0111.00000. The paper writes one more zero."""
+    """Binary addition: 10010+101, which is 9 + 5, has the answers 0111.00000. The paper has one more zero."""
 
     def result(self, first: int, second: int) -> int:
-        """Compute the sum."""
+        """Return the sum."""
         return first + second
 
 
@@ -67,7 +67,7 @@ class BinaryMultiplication(TwoNumbersBase):
     """Binary multiplication: 1001*011, which is 9 * 6, has the answers 011011.0."""
 
     def result(self, first: int, second: int) -> int:
-        """Compute the product."""
+        """Return the product."""
         return first * second
 
 
@@ -75,7 +75,7 @@ class BinaryMultiplication(TwoNumbersBase):
 class ComputeSqrt(WrittenBase):
     """Square root of a binary number, rounded down, highest bit first: 100101, which is 37, has the answers 110.
 
-    The root has half as many bits as the number, rounded up; it begins with zeros where it needs fewer.
+    The root has half as many bits as the number, rounded up, with leading zeros.
     """
 
     def size(self, length: int) -> int:

@@ -3,11 +3,11 @@
 """Copying, selective copying, and induction heads (a needle in a haystack).
 
     a c b > . . .           copying: the answers at the blanks after > are a c b
-    . a . . c b . > . . .   selective copying: the same, and blanks lie between in no order
-    b a @ c d a ... @       induction heads: the answer at the second @ is what followed the first, c
+    . a . . c b . > . . .   selective copying: the same, with blanks at random positions between
+    b a @ c d a ... @       induction heads: the answer at the second @ is the token after the first, c
 
-Copying is as old as recurrent networks; selective copying and induction heads as in Gu, Dao 2023, "Mamba", section
-4.1, https://arxiv.org/abs/2312.00752; MAD has selective copying of 16 tokens in 256 (Poli et al. 2024,
+Copying is a classic task of recurrent networks; selective copying and induction heads as in Gu, Dao 2023, "Mamba",
+section 4.1, https://arxiv.org/abs/2312.00752; MAD has selective copying of 16 tokens in 256 (Poli et al. 2024,
 https://arxiv.org/abs/2403.17844).
 """
 
@@ -25,7 +25,7 @@ __all__ = ['Copy', 'InductionHeads', 'SelectiveCopy']
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """Copying: as many symbols as fit twice. Attributes: symbols, how many there are."""
+    """Copying: as many symbols as fit twice. Attributes: symbols, number of distinct symbols."""
 
     symbols: Count = 14
 
@@ -34,18 +34,18 @@ class Copy:
 
     @property
     def vocabulary(self) -> int:
-        """A blank, > and the symbols."""
+        """Number of tokens: a blank, > and the symbols."""
         return 2 + self.symbols
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length, or of one less, which is odd."""
+        """Return an example of this length, or one less if it is even."""
         symbols = 2 + whole_numbers(draw, self.symbols, (length - 1) // 2)
         return _copied(symbols, symbols)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectiveCopy:
-    """Selective copying. Attributes: symbols, how many there are; count, of those to copy."""
+    """Selective copying. Attributes: symbols, number of distinct symbols; count, number of symbols to copy."""
 
     symbols: Count = 14
     count: Count = 16
@@ -54,16 +54,16 @@ class SelectiveCopy:
 
     @property
     def vocabulary(self) -> int:
-        """A blank, > and the symbols."""
+        """Number of tokens: a blank, > and the symbols."""
         return 2 + self.symbols
 
     @property
     def shortest(self) -> int:
-        """Tokens of the symbols twice, and of >."""
+        """Minimum length: the symbols twice, and >."""
         return 2 * self.count + 1
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length."""
+        """Return an example of this length."""
         symbols = 2 + whole_numbers(draw, self.symbols, self.count)
         shown = np.zeros(length - self.count - 1, np.int32)
         shown[np.sort(distinct(draw, len(shown), self.count))] = symbols
@@ -72,12 +72,12 @@ class SelectiveCopy:
 
 @dataclass(frozen=True, kw_only=True)
 class InductionHeads:
-    """Induction heads: what followed a token that was there once, far back.
+    """Induction heads: recall the token that followed an earlier, unique token.
 
     Attributes:
-        symbols: how many there are besides that token; 15 in the paper.
-        depth: where it stands, from 0, at the beginning, to nearly 1, just before the end; None for anywhere. A needle
-            in a haystack is asked for at each depth.
+        symbols: number of other tokens; 15 in the paper.
+        depth: relative position of the unique token, from 0 at the start to almost 1 just before the end; None for
+            random. Needle-in-a-haystack tests evaluate each depth.
     """
 
     symbols: Annotated[int, Range(least=2)] = 15
@@ -88,11 +88,11 @@ class InductionHeads:
 
     @property
     def vocabulary(self) -> int:
-        """The token that is asked about, and the others."""
+        """Number of tokens: the queried token, and the others."""
         return 1 + self.symbols
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length."""
+        """Return an example of this length."""
         tokens, depth = 1 + whole_numbers(draw, self.symbols, length), draw(1)[0] if self.depth is None else self.depth
         place = min(int(depth * (length - 2)), length - 3)
         tokens[[place, -1]] = 0

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counter languages: what may come next is known by who counts, and by no finite automaton at every length.
+"""Counter languages: the possible next tokens are determined by counting, and by no finite automaton at every length.
 
-    a a b b c c       runs of one length: after each letter, which letters may follow
-    ( [ ) ( ] )       brackets of several kinds, each of which is balanced, and which need not nest: which may close
+    a a b b c c       runs of equal length: after each letter, the set of letters that may follow
+    ( [ ) ( ] )       brackets of several kinds, each balanced, not necessarily nested: the kinds that may close
 
 Bhattamishra, Ahuja, Goyal 2020, "On the Ability and Limitations of Transformers to Recognize Formal Languages",
 sections 3 and 5, https://arxiv.org/abs/2009.11264: a^n b^n, a^n b^n c^n and Shuffle-k, for networks that predict the
-set of letters which may follow. There each letter has a score of its own; here a set is one answer. Theirs are trained
-on words of up to 50 letters, and measured on up to 150.
+set of letters that may follow. There each letter has a separate score; here a set is one answer. They train on words of
+up to 50 letters, and evaluate on up to 150.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,11 @@ __all__ = ['EqualRuns', 'ShuffledBrackets']
 
 @dataclass(frozen=True, kw_only=True)
 class EqualRuns:
-    """Runs of one length, one of each letter: a^n b^n, a^n b^n c^n ...
+    """Runs of equal length, one of each letter: a^n b^n, a^n b^n c^n ...
 
-    The answer at a letter is the letter that must follow, 1 more than the last letter at the end of the word, or 2 more
-    in the first run, which may end anywhere. Words fill a length: another begins where one ends. Attributes: letters.
+    The answer at a letter is the letter that must follow; the number of letters at the end of the word; or one more
+    than that in the first run, which may end anywhere. Words are repeated to fill a length. Attributes: letters, their
+    number.
     """
 
     letters: Annotated[int, Range(least=2)] = 3
@@ -38,11 +39,11 @@ class EqualRuns:
 
     @property
     def vocabulary(self) -> int:
-        """The letters, the end, and the choice of the first run."""
+        """Number of tokens: the letters, the end, and the choice in the first run."""
         return self.letters + 2
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length, whose last word may be cut."""
+        """Return an example of this length; its last word may be truncated."""
         tokens: list[int] = []
         targets: list[int] = []
         while len(tokens) < length:
@@ -55,10 +56,10 @@ class EqualRuns:
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledBrackets:
-    """Shuffled brackets, Shuffle-k: a prefix of a word in which each of k kinds of brackets is balanced by itself.
+    """Shuffled brackets, Shuffle-k: a prefix of a word in which each of k kinds of brackets is balanced separately.
 
-    The answer at a bracket is the set of the kinds that are open, as a number whose bit i is of kind i. Attributes:
-    kinds, k; opening, the probability that a bracket opens where one may close too.
+    The answer at a bracket is the set of open kinds, as a number whose bit i is kind i. Attributes: kinds, k; opening,
+    the probability that a bracket opens where one may also close.
     """
 
     kinds: Count = 2
@@ -69,11 +70,11 @@ class ShuffledBrackets:
 
     @property
     def vocabulary(self) -> int:
-        """Brackets, and sets of kinds."""
+        """Number of tokens: brackets, or sets of kinds."""
         return max(2 * self.kinds, 2**self.kinds)
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length: token 2 i opens kind i, and 2 i + 1 closes it."""
+        """Return an example of this length: token 2 i opens kind i, and 2 i + 1 closes it."""
         depths = np.zeros(self.kinds, np.int32)
         tokens, targets = np.zeros(length, np.int32), np.zeros(length, np.int32)
         kinds, opens, choices = whole_numbers(draw, self.kinds, length), draw(length) < self.opening, draw(length)

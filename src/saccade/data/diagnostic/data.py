@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dataset of drawn sequences of tokens, some of which have an answer. Row n is a function of n, its split and the seed.
+"""Dataset of generated token sequences with answers at some positions. Row n is a function of n, its split and the
+seed.
 
-Nothing is downloaded, tokenised or kept: a row is drawn when it is asked for.
+Nothing is downloaded, tokenised or stored: rows are generated on demand.
 """
 
 from collections.abc import Mapping
@@ -23,11 +24,11 @@ __all__ = ['DiagnosticData']
 
 @dataclass(frozen=True, eq=False)
 class DrawnRows:
-    """Drawn rows of a split.
+    """Generated rows of a split.
 
     Attributes:
-        split, count: number of the split, and its rows.
-        shortest, context_length: tokens of an example, at least and at most; the rest of a row is padding.
+        split, count: index of the split, and its number of rows.
+        shortest, context_length: minimum and maximum length of an example; the rest of a row is padding.
     """
 
     generator: Generator
@@ -46,12 +47,12 @@ class DrawnRows:
         return self._row(self.generator.example(draw, self.shortest + int(draw(1)[0] * lengths)))
 
     def padding(self) -> Row:
-        """A row without a token."""
+        """Return a row of padding."""
         return self._row(Example(np.zeros(0, np.int32), nothing(0)))
 
     def _row(self, example: Example) -> Row:
         count, zeros = len(example.tokens), np.zeros((3, self.context_length), np.int32)
-        tokens, segments, positions = zeros  # not by np.pad, which takes longer than most examples
+        tokens, segments, positions = zeros  # np.pad would take longer than most examples
         tokens[:count], segments[:count], positions[:count] = example.tokens, 1, np.arange(count)
         labels = nothing(self.context_length)
         labels[:count] = example.targets
@@ -60,15 +61,15 @@ class DrawnRows:
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosticData:
-    """Dataset of drawn sequences with answers.
+    """Dataset of generated sequences with answers.
 
     Attributes:
-        generator: what they are, as `data.diagnostic.recall:MultiQueryRecall`.
-        context_length: tokens of a row.
-        shortest: tokens of a row of training at least, whose number is drawn; None: all are full. Those of validation
-            always are, so that an evaluation at another length is of that length alone.
-        train, validation: rows of each split.
-        seed: another one makes other rows.
+        generator: generator of examples, as `data.diagnostic.recall:MultiQueryRecall`.
+        context_length: number of tokens per row.
+        shortest: minimum length of a training example, drawn uniformly up to the context; None for full rows. Rows of
+            validation are always full, so an evaluation at another length is only of that length.
+        train, validation: number of rows per split.
+        seed: random seed.
     """
 
     generator: Part[Generator]
@@ -81,29 +82,29 @@ class DiagnosticData:
     def __post_init__(self) -> None:
         least = max(self.generator().shortest, self.shortest or 1)
         if self.context_length < least:
-            raise UserError(f'data.context_length: {self.context_length}, and an example has {least} tokens or more')
+            raise UserError(f'data.context_length: {self.context_length} is less than {least}, the shortest example')
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is drawn."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(self._splits()['validation'].rows.padding(), batch_size)
 
     def open_processor(self, folder: Path) -> None:
-        """There is no processor: what is drawn are tokens."""
+        """Return None: generated tokens need no processor."""
 
     def require_model(self, model: Part[Model], processor: Processor | None) -> None:
-        """Refuse a model with fewer embeddings than there are tokens.
+        """Check that a model has an embedding for each token.
 
         Raises:
-            UserError: so it is.
+            UserError: it has fewer.
         """
         there, needed = model().vocabulary or 0, self.generator().vocabulary
         if there < needed:
             raise UserError(
-                f'config.model.vocabulary: {there}, and data.generator makes {needed} tokens; set it to {needed}'
+                f'config.model.vocabulary: {there}, but data.generator has {needed} tokens; set it to {needed}'
             )
 
     def prepare(self, cache: Path, processor: Processor | None = None) -> Prepared:
-        """Return the splits, whose rows are drawn when they are asked for; nothing is kept."""
+        """Return the splits, whose rows are generated on demand; nothing is stored."""
         generator = spec(self.generator), self.generator().version
         length = self.shortest, self.context_length
         source = {'digest': digest(generator, length, self.train, self.validation, self.seed)}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generator of examples, the protocol, and how they are drawn."""
+"""Protocol of a generator of examples, and its random numbers."""
 
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -12,7 +12,7 @@ from saccade.types import IGNORED, UserError
 
 
 class Example(NamedTuple):
-    """Example. Attributes: tokens; targets, the answer that is asked for at each token, IGNORED where none is."""
+    """Example. Attributes: tokens; targets, the answer at each token, IGNORED for none."""
 
     tokens: Int[np.ndarray, 'T']
     targets: Int[np.ndarray, 'T']
@@ -23,9 +23,9 @@ class Generator(Protocol):
     """Protocol of a generator of examples.
 
     Attributes:
-        version: another number wherever the same draws make another example.
-        vocabulary: tokens are 0 to vocabulary - 1, and so are targets.
-        shortest: tokens of an example at least.
+        version: must change when the same draws give another example.
+        vocabulary: number of tokens; tokens and targets are from 0 to vocabulary - 1.
+        shortest: minimum length of an example.
     """
 
     version: ClassVar[int]
@@ -37,20 +37,20 @@ class Generator(Protocol):
     def shortest(self) -> int: ...
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of as many tokens as fit into a length, which is at least `shortest`."""
+        """Return an example of the maximum possible length up to `length`, which is at least `shortest`."""
         ...
 
 
 def whole_numbers(draw: Uniform, below: int, count: int) -> Int[np.ndarray, '_']:
-    """Draw so many of 0, 1, ... below a number."""
+    """Draw `count` of the numbers 0, 1, ... below - 1, with replacement."""
     return (draw(count) * below).astype(np.int32)
 
 
 def distinct(draw: Uniform, below: int, count: int) -> Int[np.ndarray, '_']:
-    """Draw so many different ones of 0, 1, ... below a number, in an order that is drawn too.
+    """Draw `count` distinct numbers of 0, 1, ... below - 1, in random order.
 
-    Floyd's algorithm (Bentley, Floyd 1987, "A Sample of Brilliance", https://doi.org/10.1145/30401.315746): it takes as
-    many steps as numbers are drawn, however many there are.
+    Floyd's algorithm (Bentley, Floyd 1987, "A Sample of Brilliance", https://doi.org/10.1145/30401.315746): the number
+    of steps depends on `count`, not on `below`.
     """
     chosen: dict[int, None] = {}
     for most, share in zip(range(below - count, below), draw(count), strict=True):
@@ -60,15 +60,15 @@ def distinct(draw: Uniform, below: int, count: int) -> Int[np.ndarray, '_']:
 
 
 def nothing(count: int) -> Int[np.ndarray, '_']:
-    """Targets of so many tokens at which nothing is asked."""
+    """Return IGNORED targets for `count` tokens."""
     return np.full(count, IGNORED, np.int32)
 
 
 def require_at_least(least: int, **numbers: int) -> None:
-    """Refuse a field of a generator below a number.
+    """Check that fields of a generator have a minimum value.
 
     Raises:
-        UserError: it is.
+        UserError: a field is below it.
     """
     for name, number in numbers.items():
         if number < least:

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""In-context recall, with noise and with keys of several tokens: three of MAD's tasks.
+"""In-context recall, also with noise and with keys of several tokens: three tasks of MAD.
 
-    k3 v7 k1 v2 k3 [v7]      at a key that was there before the answer is its value
+    k3 v7 k1 v2 k3 [v7]      the answer at a repeated key is its value
 
-Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844.
-A key has one value in an example and another in the next. MAD learns every next token; here answers alone are learned,
-as they alone are measured there.
+Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1,
+https://arxiv.org/abs/2403.17844. The values of keys differ between examples. MAD trains on every next token; here only
+answers are trained on, as only they are measured there.
 """
 
 import itertools
@@ -27,9 +27,9 @@ class InContextRecall:
     """In-context recall. Noisy in-context recall has `noise=16` and `noise_share=0.2`.
 
     Attributes:
-        keys, values: how many there are of each; MAD has 8.
-        noise: tokens that are neither.
-        noise_share: of the pairs, those that are two tokens of noise.
+        keys, values: number of each; 8 in MAD.
+        noise: number of other tokens.
+        noise_share: fraction of pairs that are two tokens of noise.
     """
 
     keys: Count = 8
@@ -42,15 +42,15 @@ class InContextRecall:
 
     def __post_init__(self) -> None:
         if self.noise_share and not self.noise:
-            raise UserError(f'data.generator.noise: a share of {self.noise_share} is noise; say of how many tokens')
+            raise UserError(f'data.generator.noise: noise_share is {self.noise_share}; set the number of noise tokens')
 
     @property
     def vocabulary(self) -> int:
-        """Keys, values and noise."""
+        """Number of tokens: keys, values and noise."""
         return self.keys + self.values + self.noise
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length, or of one less, which is even."""
+        """Return an example of this length, or one less if it is odd."""
         pairs = length // 2
         values = self.keys + whole_numbers(draw, self.values, self.keys)
         keys = whole_numbers(draw, self.keys, pairs)
@@ -67,12 +67,12 @@ class InContextRecall:
 
 @dataclass(frozen=True, kw_only=True)
 class FuzzyRecall:
-    """Fuzzy in-context recall: keys and values are of one token to `longest`, which only their order tells apart.
+    """Fuzzy in-context recall: keys and values have 1 to `longest` tokens, and differ only in their order.
 
     Attributes:
-        keys, values: tokens that they are made of; MAD has 7.
-        longest: tokens of a key or a value.
-        motifs: keys of an example.
+        keys, values: number of tokens they consist of; 7 in MAD.
+        longest: maximum number of tokens of a key or a value.
+        motifs: number of keys in an example.
     """
 
     keys: Count = 7
@@ -87,22 +87,22 @@ class FuzzyRecall:
 
     @property
     def vocabulary(self) -> int:
-        """A blank, keys and values."""
+        """Number of tokens: a blank, keys and values."""
         return 1 + self.keys + self.values
 
     @property
     def shortest(self) -> int:
-        """Tokens of the longest pair, twice."""
+        """Minimum length: the longest pair, twice."""
         return 4 * self.longest
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length, which begins with blanks where no pair fits."""
+        """Return an example of this length, with leading blanks where no pair fits."""
         motifs = [
             (self._motif(draw, 1, self.keys), self._motif(draw, 1 + self.keys, self.values)) for _ in range(self.motifs)
         ]
         values = dict(motifs)
         keys = [motifs[number][0] for number in whole_numbers(draw, self.motifs, length)]
-        last = keys[0]  # the first comes back, so there is an answer
+        last = keys[0]  # repeat the first key, so that there is an answer
         ends = itertools.accumulate(len(key) + len(values[key]) for key in keys)
         shown = [key for key, end in zip(keys, ends, strict=True) if end + len(last) + len(values[last]) <= length]
         tokens: list[int] = []
@@ -111,10 +111,10 @@ class FuzzyRecall:
             value = values[key]
             asked = value if key in shown[:place] else len(value) * [IGNORED]
             tokens += [*key, *value]
-            targets += [*(len(key) - 1) * [IGNORED], *asked, IGNORED]  # a token is the answer at the one before it
+            targets += [*(len(key) - 1) * [IGNORED], *asked, IGNORED]  # a token is the answer at the previous position
         blanks = length - len(tokens)
         return Example(np.array(blanks * [0] + tokens, np.int32), np.array(blanks * [IGNORED] + targets, np.int32))
 
     def _motif(self, draw: Uniform, first: int, tokens: int) -> tuple[int, ...]:
-        """Draw a motif of tokens that are counted from the first."""
+        """Draw a motif of tokens numbered from `first`."""
         return tuple((first + distinct(draw, tokens, 1 + int(draw(1)[0] * self.longest))).tolist())

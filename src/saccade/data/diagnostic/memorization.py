@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memorization: a mapping of keys to values that is the same in every example, so that the weights must hold it.
+"""Memorization: a fixed mapping of keys to values for all examples, to be stored in the weights.
 
-    k3 ? k1 ? k3 ? ...      at each ? the answer is the value of the key before it
+    k3 ? k1 ? k3 ? ...      the answer at each ? is the value of the key before it
 
-Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844.
+Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1,
+https://arxiv.org/abs/2403.17844.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ __all__ = ['Memorization']
 
 @dataclass(frozen=True, kw_only=True)
 class Memorization:
-    """Memorization. Attributes: keys, each of which has a value of its own; mapping, another number makes another."""
+    """Memorization. Attributes: keys, their number, each with its own value; mapping, random seed of the mapping."""
 
     keys: Annotated[int, Range(least=2)] = 127
     mapping: CountOrZero = 12345
@@ -31,11 +32,11 @@ class Memorization:
 
     @property
     def vocabulary(self) -> int:
-        """Keys, values and ?."""
+        """Number of tokens: keys, values and ?."""
         return 2 * self.keys + 1
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length, or of one less, which is even."""
+        """Return an example of this length, or one less if it is odd."""
         keys = whole_numbers(draw, self.keys, length // 2)
         values = self.keys + np.argsort(uniform(self.mapping)(self.keys)).astype(np.int32)
         asked = np.full(len(keys), 2 * self.keys, np.int32)

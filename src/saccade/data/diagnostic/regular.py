@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Regular languages of the Chomsky suite: one answer, which a finite automaton knows after the last letter.
+"""Regular languages of the Chomsky suite: one answer after the last letter, computable by a finite automaton.
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", section 4 and appendix A,
-https://arxiv.org/abs/2207.02098. They train on words of 1 to 40 letters and measure on up to 500; recurrent networks
-hold there, Transformers do not.
+https://arxiv.org/abs/2207.02098. They train on words of 1 to 40 letters and evaluate on up to 500, where recurrent
+networks generalise and Transformers do not.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ PLUS, MINUS, TIMES = range(3)  # operators, as letters after the digits
 
 
 class RegularBase(WrittenBase):
-    """Base of the tasks with one answer at the end of a word of any letters."""
+    """Base of the tasks with one answer at the end of a word of random letters."""
 
     def size(self, length: int) -> int:
-        """Return one letter less than there are tokens."""
+        """Return one less than the number of tokens."""
         return length - 1
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
@@ -35,31 +35,31 @@ class RegularBase(WrittenBase):
 
 @dataclass(frozen=True, kw_only=True)
 class ParityCheck(RegularBase):
-    """Parity: whether the number of ones is odd."""
+    """Parity: 1 if the number of ones is odd."""
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return 1 where it is, else 0."""
+        """Return 1 for an odd number of ones, otherwise 0."""
         return [sum(word) % 2]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvenPairs(RegularBase):
-    """Even pairs: whether 01 and 10 are together there an even number of times; so the first letter is the last."""
+    """Even pairs: 1 if 01 and 10 together occur an even number of times; so the first letter equals the last."""
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return 1 where it is so, else 0."""
+        """Return 1 if the first letter equals the last, otherwise 0."""
         return [int(word[0] == word[-1])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CycleNavigation(RegularBase):
-    """Cycle navigation: where one is on a cycle after steps of 0, 1 and -1. Attributes: places, on the cycle."""
+    """Cycle navigation: the position on a cycle after steps of 0, 1 and -1. Attributes: places, length of the cycle."""
 
     places: Annotated[int, Range(least=3)] = 5
 
     @property
     def letters(self) -> int:
-        """Steps, and places to answer with."""
+        """Number of letters: steps, and positions as answers."""
         return self.places
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
@@ -67,27 +67,27 @@ class CycleNavigation(RegularBase):
         return whole_numbers(draw, 3, size).tolist()
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the last place."""
+        """Return the last position."""
         return [(word.count(1) - word.count(2)) % self.places]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModularArithmetic(RegularBase):
-    """Modular arithmetic: 1 + 2 * 4 - 3, where products come first. Attributes: modulus, of all numbers."""
+    """Modular arithmetic: 1 + 2 * 4 - 3, with products first. Attributes: modulus."""
 
     modulus: Annotated[int, Range(least=2)] = 5
 
     @property
     def letters(self) -> int:
-        """Digits and operators."""
+        """Number of letters: digits and operators."""
         return self.modulus + 3
 
     def size(self, length: int) -> int:
-        """Return an odd number: digits, and operators between."""
+        """Return an odd number: digits with operators between them."""
         return max(length // 2 * 2 - 1, 0)
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
-        """Draw digits and operators in turn."""
+        """Draw digits and operators alternately."""
         word = whole_numbers(draw, self.modulus, size)
         word[1::2] = self.modulus + whole_numbers(draw, 3, size // 2)
         return word.tolist()

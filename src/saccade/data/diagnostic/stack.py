@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Languages of the Chomsky suite that need a stack: reversing, working on a stack, arithmetic with brackets, equations.
+"""Languages of the Chomsky suite that need a stack: reversal, stack manipulation, arithmetic with brackets, equations.
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", section 4 and appendix A,
-https://arxiv.org/abs/2207.02098: deterministic context-free ones.
+https://arxiv.org/abs/2207.02098: the deterministic context-free tasks.
 """
 
 import math
@@ -19,12 +19,12 @@ from saccade.types import Range
 
 __all__ = ['ModularArithmeticBrackets', 'ReverseString', 'SolveEquation', 'StackManipulation']
 
-_POP, _END = 2, 5  # of a stack of 0 and 1: pop, push 0, push 1; what is written ends with _END
+_POP, _END = 2, 5  # letters: 0 and 1 on the stack, then pop, push 0, push 1; _END ends the answers
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReverseString(WrittenBase):
-    """Reversing."""
+    """Reversal of a word."""
 
     def size(self, length: int) -> int:
         """Return half of the tokens."""
@@ -35,28 +35,28 @@ class ReverseString(WrittenBase):
         return whole_numbers(draw, self.letters, size).tolist()
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the letters from the last to the first."""
+        """Return the letters in reverse order."""
         return word[::-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackManipulation(WrittenBase):
-    """A stack from its bottom to its top, then pops and pushes: what is on it from the top, and an end."""
+    """A stack from bottom to top, then pops and pushes; the answers are the final stack from the top, and an end."""
 
     letters: ClassVar[int] = 6
 
     def size(self, length: int) -> int:
-        """Return what leaves room for a stack onto which all that could be was pushed."""
+        """Return the word size that leaves room for the largest possible stack."""
         return (length - 1) // 2
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
-        """Draw what is on the stack, then what is done to it."""
+        """Draw the initial stack, then the operations."""
         there = int(draw(1)[0] * (size + 1))
         stack = whole_numbers(draw, 2, there).tolist()
         return [*stack, *(_POP + whole_numbers(draw, 3, size - there)).tolist()]
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the stack; a pop of an empty one does nothing."""
+        """Return the final stack; a pop of an empty stack has no effect."""
         stack: list[int] = []
         for letter in word:
             if letter == _POP:
@@ -68,17 +68,17 @@ class StackManipulation(WrittenBase):
 
 @dataclass(frozen=True, kw_only=True)
 class ModularArithmeticBrackets(WrittenBase):
-    """Modular arithmetic with brackets: ((1 + 2) * (4 - 3)). Attributes: modulus, of all numbers."""
+    """Modular arithmetic with brackets: ((1 + 2) * (4 - 3)). Attributes: modulus."""
 
     modulus: Annotated[int, Range(least=2)] = 5
 
     @property
     def letters(self) -> int:
-        """Digits, operators and brackets."""
+        """Number of letters: digits, operators and brackets."""
         return self.modulus + 5
 
     def size(self, length: int) -> int:
-        """Return one, and four for each operator, which has two brackets and another operand."""
+        """Return one plus four per operator, which adds two brackets and an operand."""
         return max((length - 2) // 4 * 4 + 1, 0)
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
@@ -86,10 +86,10 @@ class ModularArithmeticBrackets(WrittenBase):
         return self.expression(draw, size)
 
     def expression(self, draw: Uniform, size: int) -> list[int]:
-        """Draw how the operators nest, then which they are, and digits."""
+        """Draw the nesting of the operators, then operators and digits."""
         if size == 1:
             return whole_numbers(draw, self.modulus, 1).tolist()
-        operators = size // 4 - 1  # besides the outermost
+        operators = size // 4 - 1  # without the outermost
         left = 4 * int(draw(1)[0] * (operators + 1)) + 1
         first, second = self.expression(draw, left), self.expression(draw, size - 3 - left)
         opening, operator = self.modulus + 3, self.modulus + int(draw(1)[0] * 3)
@@ -100,7 +100,7 @@ class ModularArithmeticBrackets(WrittenBase):
         return [self.value(word)]
 
     def value(self, expression: Sequence[int]) -> int:
-        """Compute the value of an expression, by a stack."""
+        """Return the value of an expression, by a stack."""
         stack: list[int] = []
         for letter in expression:
             if letter < self.modulus + 4:
@@ -115,27 +115,28 @@ class ModularArithmeticBrackets(WrittenBase):
 class SolveEquation(ModularArithmeticBrackets):
     """Equation of modular arithmetic with brackets and one unknown: ((1 + x) * (4 - 3)) = 3, so x is 2.
 
-    It has exactly one solution: x is multiplied only by what has an inverse, which is all but 0 where the modulus is
-    prime. The paper's code has no products in equations. Attributes: modulus, of all numbers.
+    It has exactly one solution: x is multiplied only by factors with an inverse, which for a prime modulus are all but
+        0.
+    The paper's code has no products in equations. Attributes: modulus.
     """
 
     @property
     def letters(self) -> int:
-        """Digits, operators, brackets, the unknown and the equals sign."""
+        """Number of letters: digits, operators, brackets, the unknown and the equals sign."""
         return self.modulus + 7
 
     def size(self, length: int) -> int:
-        """Return three, and four for each operator."""
+        """Return three plus four per operator."""
         return max(length // 4 * 4 - 1, 0)
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
-        """Draw an expression with an unknown, then its solution, which gives the value."""
+        """Draw an expression with an unknown, then its solution, which determines the value."""
         expression = self.with_unknown(draw, size - 2)
         solution = int(draw(1)[0] * self.modulus)
         return [*expression, self.modulus + 6, self.value(self._where(expression, solution))]
 
     def with_unknown(self, draw: Uniform, size: int) -> list[int]:
-        """Draw an expression in which the unknown stands for each digit with the same probability."""
+        """Draw an expression in which each digit is the unknown with equal probability."""
         if size == 1:
             return [self.modulus + 5]
         left = 4 * int(draw(1)[0] * (size // 4)) + 1
@@ -143,13 +144,13 @@ class SolveEquation(ModularArithmeticBrackets):
         in_first = draw(1)[0] * (size + 3) < left + 3  # n letters have (n + 3) / 4 digits
         unknown = self.with_unknown(draw, left if in_first else right)
         other = self.expression(draw, right if in_first else left)
-        operators = 3 if math.gcd(self.value(other), self.modulus) == 1 else TIMES  # which is the last one
+        operators = 3 if math.gcd(self.value(other), self.modulus) == 1 else TIMES  # exclude TIMES, the last one
         opening, operator = self.modulus + 3, self.modulus + int(draw(1)[0] * operators)
         first, second = (unknown, other) if in_first else (other, unknown)
         return [opening, *first, operator, *second, opening + 1]
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the solution, from the values where the unknown is 0 and 1: the expression is linear in it."""
+        """Return the solution, from the values with the unknown 0 and 1, since the expression is linear in it."""
         zero, one = (self.value(self._where(word[:-2], digit)) for digit in (0, 1))
         return [(word[-1] - zero) * pow(one - zero, -1, self.modulus) % self.modulus]
 

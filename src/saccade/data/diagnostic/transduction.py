@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Languages of the Chomsky suite that need more than a stack: doubling, what a double lacks, odds first, sorting.
+"""Languages of the Chomsky suite that need more than a stack: duplication, a missing letter, odds first, sorting.
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", section 4 and appendix A,
-https://arxiv.org/abs/2207.02098: context-sensitive ones.
+https://arxiv.org/abs/2207.02098: the context-sensitive tasks.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _LACKING = 2  # stands where a letter was taken away
 
 
 class AnyLettersBase(WrittenBase):
-    """Base of the tasks on a word of any letters of which as many are written."""
+    """Base of the tasks on a word of random letters with as many answers."""
 
     def size(self, length: int) -> int:
         """Return half of the tokens."""
@@ -33,7 +33,7 @@ class AnyLettersBase(WrittenBase):
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicateString(AnyLettersBase):
-    """Doubling: 0 1 has the answers 0 1 0 1."""
+    """Duplication: 0 1 has the answers 0 1 0 1."""
 
     def size(self, length: int) -> int:
         """Return a third of the tokens."""
@@ -46,10 +46,10 @@ class DuplicateString(AnyLettersBase):
 
 @dataclass(frozen=True, kw_only=True)
 class OddsFirst(AnyLettersBase):
-    """Odds first: the first, the third ... letter, then the second, the fourth ..."""
+    """Odds first: the first, third ... letter, then the second, fourth ..."""
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the letters in that order."""
+        """Return the letters in this order."""
         return [*word[::2], *word[1::2]]
 
 
@@ -66,7 +66,7 @@ class BucketSort(AnyLettersBase):
 
 @dataclass(frozen=True, kw_only=True)
 class MissingDuplicate(WrittenBase):
-    """A word twice, where one letter of the second is lacking: which?"""
+    """A word twice, with one letter of the second copy missing; the answer is that letter."""
 
     letters: ClassVar[int] = 3
 
@@ -75,11 +75,11 @@ class MissingDuplicate(WrittenBase):
         return (length - 1) // 2 * 2
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
-        """Draw a word, and what it lacks."""
+        """Draw a word twice, without one letter."""
         half = whole_numbers(draw, 2, size // 2).tolist()
         lacking = int(draw(1)[0] * len(half))
         return [*half, *half[:lacking], _LACKING, *half[lacking + 1 :]]
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the letter."""
+        """Return the missing letter."""
         return [word[word.index(_LACKING) - len(word) // 2]]

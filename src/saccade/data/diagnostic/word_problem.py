@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Word problems of finite groups: the product of all elements so far, at each of them. State tracking.
+"""Word problems of finite groups (state tracking): the running product of the elements at each position.
 
     target_t = x_1 x_2 ... x_t
 
 Merrill, Petty, Sabharwal 2024, "The Illusion of State in State-Space Models", section 5,
-https://arxiv.org/abs/2404.08819. Parity is that of the cyclic group of 2. That of the symmetric group of 5 is complete
-for NC¹: neither Transformers nor linear recurrences with diagonal transitions have it at every length. Eigenvalues that
-may be negative give parity to a linear recurrence (Grazzi et al. 2024, "Unlocking State-Tracking in Linear RNNs Through
-Negative Eigenvalues", https://arxiv.org/abs/2411.12537), and several updates a token give it permutations (Siems et al.
-2025, "DeltaProduct", https://arxiv.org/abs/2502.10297). Chance is one in the elements.
+https://arxiv.org/abs/2404.08819. Parity is the problem of the cyclic group of order 2. The problem of the symmetric
+group of degree 5 is NC¹-complete: neither Transformers nor linear recurrences with diagonal transitions solve it at
+every length. Negative eigenvalues let a linear recurrence compute parity (Grazzi et al. 2024, "Unlocking State-Tracking
+in Linear RNNs Through Negative Eigenvalues", https://arxiv.org/abs/2411.12537), and several updates per token let it
+compute permutations (Siems et al. 2025, "DeltaProduct", https://arxiv.org/abs/2502.10297). Chance is one in the number
+of elements.
 """
 
 import itertools
@@ -27,7 +28,7 @@ from saccade.types import Part, Range
 
 __all__ = ['WordProblem', 'alternating', 'cyclic', 'symmetric']
 
-Product = Int[np.ndarray, 'elements elements']  # the number of the product of two elements; 0 is the identity
+Product = Int[np.ndarray, 'elements elements']  # multiplication table of element indices; 0 is the identity
 
 
 def cyclic(order: Annotated[int, Range(least=2)]) -> Product:
@@ -47,7 +48,7 @@ def alternating(degree: Annotated[int, Range(least=3)]) -> Product:
 
 @dataclass(frozen=True, kw_only=True)
 class WordProblem:
-    """Word problem. Attributes: group, a function that gives its products, as `symmetric` with a degree of 3."""
+    """Word problem. Attributes: group, a function that returns its table, such as `symmetric` with a degree of 3."""
 
     group: Part
 
@@ -56,11 +57,11 @@ class WordProblem:
 
     @property
     def vocabulary(self) -> int:
-        """The elements."""
+        """Number of elements."""
         return len(self._products)
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length."""
+        """Return an example of this length."""
         tokens = whole_numbers(draw, self.vocabulary, length)
         targets = list(itertools.accumulate(tokens.tolist(), lambda state, token: int(self._products[state, token])))
         return Example(tokens, np.array(targets, np.int32))
@@ -71,7 +72,7 @@ class WordProblem:
 
 
 def _products(permutations: Sequence[tuple[int, ...]]) -> Product:
-    """Return the number of the permutation that is the first of two and then the second."""
+    """Return the table of the composition: the first permutation, then the second."""
     number = {each: index for index, each in enumerate(permutations)}
     return np.array(
         [[number[tuple(second[place] for place in first)] for second in permutations] for first in permutations]

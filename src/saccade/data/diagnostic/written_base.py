@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the generators of a word and of what is to be written of it: the answers at the blanks that follow it.
+"""Base of generators of a word followed by blanks, at which the answers are a function of the word.
 
-b a a . . .     reversing: the answers at the blanks are a a b
+b a a . . .     reversal: the answers at the blanks are a a b
 """
 
 from abc import ABC, abstractmethod
@@ -16,24 +16,24 @@ from saccade.data.uniform import Uniform
 
 
 class WrittenBase(ABC):
-    """Base of the generators of a word and what is written of it. Letters are numbers from 0; a token is one more."""
+    """Base of generators of a word and its answers. Letters are numbers from 0; tokens are letters plus one."""
 
     version: ClassVar[int] = 1
     letters: ClassVar[int] = 2
 
     @property
     def vocabulary(self) -> int:
-        """A blank and the letters."""
+        """Number of tokens: a blank and the letters."""
         return 1 + self.letters
 
     @property
     def shortest(self) -> int:
-        """Tokens of the shortest word and of its answers."""
+        """Minimum length of a word with its answers."""
         return next(length for length in range(1, 100) if self.size(length) > 0)
 
     @abstractmethod
     def size(self, length: int) -> int:
-        """Return the letters of a word that fits into a length together with its answers; 0 where none fits."""
+        """Return the size of a word that fits a length together with its answers; 0 if none fits."""
 
     @abstractmethod
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
@@ -41,10 +41,10 @@ class WrittenBase(ABC):
 
     @abstractmethod
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return what is to be written of a word."""
+        """Return the answers of a word."""
 
     def example(self, draw: Uniform, length: int) -> Example:
-        """Make an example of this length, or of one somewhat less where none has it."""
+        """Return an example of this length, or somewhat less if there is none."""
         word = list(self.word(draw, self.size(length)))
         answers = list(self.written(word))
         tokens = np.array([*word, *[-1] * len(answers)], np.int32) + 1

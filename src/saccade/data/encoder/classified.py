@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text classification data: texts or pairs of texts with one class each, as sentiment, topics, entailment."""
+"""Text classification data: texts or pairs of texts with a class each: sentiment, topics, entailment."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ class Classified(Examples):
     """Texts or pairs of texts with a class each.
 
     Attributes:
-    label: the column of the class. Classes are numbered by their names in the training split, sorted.
-    classes: C, how many there are.
+    label: column of the class. Classes are numbered in the sorted order of their names in the training split.
+    classes: number of classes (C).
     """
 
     label: str
     classes: int
 
     answer: ClassVar[str] = 'label'
-    unsaid: ClassVar[np.generic] = np.int32(IGNORED)
+    padding_label: ClassVar[np.generic] = np.int32(IGNORED)
 
     @property
     def _key(self) -> Any:
         return super()._key, self.classes
 
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         names = Names.of(self._labels(records.splits['train']), self.classes)
         return {
             split: {'label': names.numbers(list(self._labels(source)), source.place), 'names': np.array(names.known)}

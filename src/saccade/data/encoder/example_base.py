@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of datasets of texts or pairs of texts with one label each, as rows for an encoder.
+"""Base of datasets of labelled texts or pairs of texts, as rows for an encoder.
 
-A text that is too long for a row is cut into chunks, each of them a row of the same example. Of a pair that is too long
-the longer text is cut off, as BERT does.
+A text that is too long for a row is cut into chunks, each a row of the same example. In a pair that is too long, the
+longer text is truncated, as in BERT.
 """
 
 import itertools
@@ -28,14 +28,14 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, eq=False)
 class ExampleRows:
-    """Rows of examples, made lazily.
+    """Rows of examples, built lazily.
 
     Attributes:
-        texts: what stands in each row of the first text, and of the second if there are two.
-        example: [rows], the number of the example.
-        answers: [examples], what is to be said of each.
-        answer: the answers' name in a row.
-        blank: the row of padding.
+        texts: tokens of the first text in each row, and of the second if there are two.
+        example: [rows], index of the example.
+        answers: [examples], labels.
+        answer: name of the label in a row.
+        blank: a row of padding.
     """
 
     frame: RowFrame
@@ -54,70 +54,70 @@ class ExampleRows:
         return self.frame.row(*(text[row] for text in self.texts)) | said
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return self.blank
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExampleSplit(Split):
-    """Split of labelled examples. Attributes: names of the classes, where the answers are classes."""
+    """Split of labelled examples. Attributes: names of the classes, if the labels are classes."""
 
     rows: ExampleRows
     names: tuple[str, ...] = ()
 
     @property
     def answers(self) -> np.ndarray:
-        """What is to be said of each example."""
+        """Labels, one per example."""
         return self.rows.answers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examples(FromRecords):
-    """Base of texts or pairs of texts with one label each.
+    """Base of labelled texts or pairs of texts.
 
     Attributes:
-        text: the column of the text.
-        pair: that of a second text.
+        text: column of the text.
+        pair: column of a second text.
     """
 
     text: str
     pair: str | None = None
 
-    answer: ClassVar[str]  # what is said of an example, in its row; the field of this name is the column
-    unsaid: ClassVar[np.generic]  # what is said of padding
+    answer: ClassVar[str]  # name of the label in a row, and of the field that has its column
+    padding_label: ClassVar[np.generic]  # label of padding
 
     def __post_init__(self) -> None:
         if self.pair is not None and self.overlap:
-            raise UserError('data.overlap: pairs of texts are cut off and have no chunks; set it to 0')
+            raise UserError('data.overlap: pairs of texts are truncated and have no chunks; set it to 0')
         require_windows(self._frame().room(len(self._columns)), self.overlap)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The column of each text of a record: of `text`, and of `pair` where there are two."""
+        """Column of each text of a record: `text`, and `pair` if there are two."""
         return dict(zip(('text', 'pair'), self._columns, strict=False))
 
     @property
     def example(self) -> dict[str, str]:
-        """A sample text for each input, as the commands that a run prints need one."""
+        """Sample text for each input, for the example commands that a run prints."""
         texts = getattr(self.tokenizer(), 'examples', ('A film like no other.', 'I have seen nothing like it.'))
         return dict(zip(self.inputs, texts, strict=False))
 
     def read(self, path: Path) -> FileRecords:
-        """Read a file of records, which need have no answers."""
+        """Read a file of records; labels are optional."""
         return read_records(path, self._columns)
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> ExampleSplit:
-        """Return the rows of records whose answers are not known; `names` are those of the classes, if there are any.
+        """Return the rows of unlabelled records; `names` are the names of the classes, if there are any.
 
         Raises:
-            UserError: a text is none, or the tokenizer lacks one of its characters.
+            UserError: a value is not text, or the tokenizer cannot encode a character.
         """
-        unsaid = {self.answer: np.full(len(records), self.unsaid), 'names': np.array(names)}
-        return self._split(unsaid | self._tokens(records, tokenizer), self.frame(tokenizer))
+        labels = {self.answer: np.full(len(records), self.padding_label), 'names': np.array(names)}
+        return self._split(labels | self._tokens(records, tokenizer), self.frame(tokenizer))
 
     @abstractmethod
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
-        """Return, for each split, the answers under their name, and `names` where they are classes."""
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+        """Return, for each split, the labels under their name, and `names` if they are classes."""
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ class Examples(FromRecords):
         return itertools.chain.from_iterable(strings(examples, column) for column in self._columns)
 
     def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
-        said = self._said(source)
-        return {name: said[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
+        labels = self._labels_by_split(source)
+        return {name: labels[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
 
     def _tokens(self, records: RecordSource, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
@@ -154,7 +154,7 @@ class Examples(FromRecords):
         return ExampleSplit(rows=rows, targets=len(rows.answers), unit='examples', names=names)
 
     def _padding(self, frame: RowFrame) -> Row:
-        return frame.padding() | {self.answer: self.unsaid, 'example': np.int32(-1)}
+        return frame.padding() | {self.answer: self.padding_label, 'example': np.int32(-1)}
 
     def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
         """Cut texts into rows: return the example of each row, and the tokens of each text in it."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Class names of the training split, and their numbers."""
+"""Class names of the training split, and their indices."""
 
 import json
 import math
@@ -12,21 +12,21 @@ import numpy as np
 
 from saccade.types import UserError
 
-_SHOWN = 20  # a column that is no class may have as many values as there are records
+_SHOWN = 20  # names in a message; a wrong column may have as many values as there are records
 
 
 @dataclass(frozen=True)
 class Names:
-    """Class names and their numbers. Attributes: known, the names; the number of a class is its place among them."""
+    """Class names. Attributes: known, the names; a class is numbered by its index among them."""
 
     known: tuple[str, ...]
 
     @classmethod
     def of(cls, labels: Iterable[str], classes: int) -> 'Names':
-        """The names that labels have, sorted.
+        """Return the sorted distinct names of labels.
 
         Raises:
-            UserError: they are not as many as the classes.
+            UserError: their number differs from `classes`.
         """
         known = tuple(sorted(set(labels)))
         if len(known) != classes:
@@ -37,34 +37,34 @@ class Names:
         return cls(known)
 
     def numbers(self, labels: Sequence[str], place: Callable[[int], str]) -> np.ndarray:
-        """Return the numbers of labels.
+        """Return the class indices of labels.
 
         Args:
-            place: says where the label of an index stands.
+            place: returns the place of a label by its index, for messages.
 
         Raises:
-            UserError: one is not known; its place is named.
+            UserError: a label is unknown; the message has its place.
         """
         numbers = {name: number for number, name in enumerate(self.known)}
         for index, label in enumerate(labels):
             if label not in numbers:
                 raise UserError(
-                    f"{place(index)}: '{label}' is no class of the training split, which has {_listed(self.known)}"
+                    f"{place(index)}: '{label}' is not a class of the training split, which has {_listed(self.known)}"
                 )
         return np.array([numbers[label] for label in labels], np.int32)
 
 
 def class_of(value: Any, column: str, place: str) -> str:
-    """Return the class name in a field of a record: a text, or a number or a truth value as JSON spells it.
+    """Return the class name in a field of a record: text, or a number or boolean in JSON's spelling.
 
     Raises:
-        UserError: it is something else, blank, or not finite.
+        UserError: the value is something else, blank, or not finite.
     """
     if isinstance(value, str) and value.strip():
         return value.strip()
     if isinstance(value, int | float) and math.isfinite(value):
         return json.dumps(value)
-    raise UserError(f"{place}: '{column}' is no class, but {value!r}")
+    raise UserError(f"{place}: '{column}' is not a class, but {value!r}")
 
 
 def _listed(names: Sequence[str]) -> str:

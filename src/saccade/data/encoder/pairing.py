@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sentence pairing for pretraining: sentences of documents become rows of one text or of two (a config's `pairing`).
+"""Sentence pairing for pretraining: sentences of documents become rows of one or two texts (a config's `pairing`).
 
-A row is two spans of the stream of tokens and a label. Sentences are taken in order until a row is full, as in
-https://github.com/google-research/bert, create_pretraining_data.py; here a pair is true or false by a fair coin,
-and what is too long loses tokens at its end. Labels are those of the published heads.
+A row is two spans of the token stream and a label. Sentences are taken in order until a row is full, as in
+https://github.com/google-research/bert, create_pretraining_data.py; here a pair is true or false by a fair coin, and a
+sentence longer than a row is cut. Labels are as in the published heads.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,9 @@ Span = tuple[int, int]  # start and stop in the stream
 
 
 class Pair(NamedTuple):
-    """Row of one text or two. Attributes: two spans, of which the second may be empty; the class of the two."""
+    """Row of one or two texts. Attributes: first and second, spans, the second may be empty; label, the class of the
+    pair.
+    """
 
     first: Span
     second: Span
@@ -30,9 +32,9 @@ class Pair(NamedTuple):
 
 @runtime_checkable
 class Pairing(Protocol):
-    """Protocol of what a config's `pairing` names.
+    """Protocol of a pairing method, the `pairing` of a config.
 
-    Attributes: texts, how many a row has; classes of its label, none where there is no label.
+    Attributes: texts, number of texts per row; classes, number of labels, 0 for none.
     """
 
     texts: int
@@ -42,16 +44,16 @@ class Pairing(Protocol):
         """Yield the rows of documents.
 
         Args:
-            documents: for each, [sentences, 2]: where each of its sentences starts and stops in the stream.
-            room: tokens of a row, special tokens not counted.
-            draw: whatever is random.
+            documents: for each, [sentences, 2]: start and stop of each of its sentences in the stream.
+            room: number of tokens per row, without special tokens.
+            draw: random generator.
         """
         ...
 
 
 @dataclass(frozen=True)
 class OnePassage:
-    """DOC-SENTENCES of RoBERTa: sentences of one document, as many as fit; section 4.2 of 1907.11692."""
+    """DOC-SENTENCES of RoBERTa: as many sentences of one document as fit; section 4.2 of arXiv 1907.11692."""
 
     texts = 1
     classes = 0
@@ -65,25 +67,25 @@ class OnePassage:
 
 @dataclass(frozen=True)
 class NextSentence:
-    """Next sentence prediction: the second text follows the first (0), or is of another document (1).
+    """Next sentence prediction: the second text follows the first (0), or is from another document (1).
 
     Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805
 
-    A second text of another document is as long as the one that it takes the place of, and follows a first one there:
-    in BERT's code it fills the row, so that its length alone tells the two apart.
+    A second text from another document has the same length as the one it replaces, and follows a first text there. In
+    BERT's code it fills the row, so its length would reveal the label.
     """
 
     texts = 2
     classes = 2
 
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs of texts with the label 0, or with 1 where the second text is of another document.
+        """Yield pairs of texts with the label 0, or 1 if the second text is from another document.
 
         Raises:
             UserError: there are fewer than two documents.
         """
         if len(documents) < 2:
-            raise UserError('data.pairing: NextSentence takes false pairs from other documents, and there is but one')
+            raise UserError('data.pairing: NextSentence takes false pairs from other documents, but there is only one')
         cuts = [
             (number, *_cut(passage, sentences, draw))
             for number, sentences in enumerate(documents)
@@ -103,7 +105,7 @@ class SentenceOrder:
     classes = 2
 
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs of texts that follow each other, with the label 0 in order and 1 swapped."""
+        """Yield pairs of adjacent texts, with the label 0 in order and 1 swapped."""
         for sentences in documents:
             for passage in _passages(sentences, room):
                 first, second = _cut(passage, sentences, draw)
@@ -111,7 +113,7 @@ class SentenceOrder:
 
 
 def _passages(sentences: np.ndarray, room: int) -> Iterator[Span]:
-    """Join sentences while they fit; one that does not fit by itself is cut. A lone token is left out."""
+    """Join sentences while they fit; a sentence that is too long is cut. A single token is skipped."""
     start = stop = int(sentences[0, 0])
     for sentence_stop in sentences[:, 1].tolist():
         if sentence_stop - start > room and stop > start:
@@ -130,7 +132,7 @@ def _long_enough(start: int, stop: int) -> Iterator[Span]:
 
 
 def _cut(passage: Span, sentences: np.ndarray, draw: np.random.Generator) -> tuple[Span, Span]:
-    """Cut a passage in two where a sentence ends, or anywhere if none does."""
+    """Cut a passage in two at the end of a sentence, or anywhere if there is none inside."""
     start, stop = passage
     ends = sentences[:, 1]
     inside = ends[np.searchsorted(ends, start, 'right') : np.searchsorted(ends, stop)]
@@ -139,7 +141,7 @@ def _cut(passage: Span, sentences: np.ndarray, draw: np.random.Generator) -> tup
 
 
 def _by_length(seconds: Iterable[tuple[int, Span]]) -> dict[int, np.ndarray]:
-    """Return the second texts of each length, the shortest first: [texts, 2], their documents and where they start."""
+    """Return the second texts of each length, shortest first: [texts, 2], their document and their start."""
     found: dict[int, list[tuple[int, int]]] = {}
     for number, (start, stop) in seconds:
         found.setdefault(stop - start, []).append((number, start))
@@ -149,7 +151,7 @@ def _by_length(seconds: Iterable[tuple[int, Span]]) -> dict[int, np.ndarray]:
 def _elsewhere(seconds: dict[int, np.ndarray], number: int, length: int, draw: np.random.Generator) -> Span | None:
     """Draw a second text of the same length from another document, or the start of the next longer one.
 
-    None where no other document has one.
+    Return None if no other document has one.
     """
     for texts in (texts for longer, texts in seconds.items() if longer >= length):
         own = slice(*np.searchsorted(texts[:, 0], [number, number + 1]))

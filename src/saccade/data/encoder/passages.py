@@ -3,7 +3,7 @@
 """Pretraining text for encoders: rows of one passage, or of two that may belong together.
 
 Documents are cut into sentences, after full stops and at empty lines, and tokenised sentence by sentence into one
-memory-mapped stream; a row is one span of it, or two.
+memory-mapped stream; a row has one or two spans of it.
 """
 
 import itertools
@@ -30,24 +30,23 @@ from saccade.types import IGNORED, Count, Metric, Part, UserError, declares, fra
 
 __all__ = ['Passages', 'unigram_nats']
 
-_SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
+_SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # white space stays before the next sentence
 
 
 @dataclass(frozen=True)
 class Passages(TokenizedBase):
-    """Rows of passages to pretrain encoders on.
+    """Rows of passages for pretraining encoders.
 
     Attributes:
-    tokenizer: how to train the tokenizer; it needs BERT's special tokens, as `data.tokenizer.word_piece:WordPiece` has
-        them.
-    context_length: tokens of a row.
-    pairing: how sentences become rows, as `data.encoder.pairing:NextSentence`.
+    tokenizer: trainer of the tokenizer, with BERT's special tokens, as `data.tokenizer.word_piece:WordPiece`.
+    context_length: number of tokens per row.
+    pairing: conversion of sentences to rows, as `data.encoder.pairing:NextSentence`.
     name: a known corpus.
-    path: the user's own text, which takes the place of a named corpus.
-    validation: the share of documents kept for validation, where the corpus has no split of its own.
-    divide: a regular expression of what stands between the documents of one file, as '\\n\\n' between paragraphs;
-        empty where a document of the corpus is one document.
-    copies: how often a document is made into training rows, each time into other pairs.
+    path: the user's text, which overrides a named corpus.
+    validation: fraction of documents for validation, if the corpus has no such split.
+    divide: regular expression of the separator between documents of one file, as '\\n\\n' between paragraphs;
+        empty if a document of the corpus is one document.
+    copies: number of times that a document is made into training rows, with different pairs.
     """
 
     tokenizer: Part[Trainer]
@@ -62,11 +61,11 @@ class Passages(TokenizedBase):
     def __post_init__(self) -> None:
         if self._room() < 2:
             raise UserError(
-                f'data.context_length: {self.context_length} tokens have no room for text between the special tokens'
+                f'data.context_length: {self.context_length} tokens leave no room for text between the special tokens'
             )
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(_padding(Frame(self.context_length, 0, 0)), batch_size)
 
     @property
@@ -92,7 +91,7 @@ class Passages(TokenizedBase):
         draws = [np.random.default_rng([number, copy]) for copy in range(self.copies if name == 'train' else 1)]
         pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, self._room(), draw)]
         if not pairs:
-            raise UserError(f'data: the {name} split has no document of two tokens, so there is nothing to predict')
+            raise UserError(f'data: the {name} split has no document of two tokens, so there are no targets')
         spans = np.array([(*pair.first, *pair.second, pair.label) for pair in pairs])
         return {'tokens': stream.tokens, 'begins': stream.begins, 'pairs': spans}
 
@@ -104,7 +103,7 @@ class Passages(TokenizedBase):
         }
 
     def _divided(self, documents: Sequence[Any]) -> list[str]:
-        """Cut the documents of a corpus where the regular expression says."""
+        """Split the documents of a corpus by the regular expression."""
         try:
             parts = [re.split(self.divide, text) if self.divide else [text] for text in self._texts(documents)]
         except re.error as error:
@@ -114,7 +113,7 @@ class Passages(TokenizedBase):
 
 @dataclass(frozen=True, eq=False)
 class _Stream:
-    """Stream of tokens. Attributes: tokens; which begin a word; where the sentences of each document stand in it."""
+    """Token stream. Attributes: tokens; begins, True at the start of a word; documents, spans of their sentences."""
 
     tokens: np.ndarray
     begins: np.ndarray
@@ -158,18 +157,18 @@ class PassageRows:
         apart = np.split(words, [spans[0].stop - spans[0].start]) if len(spans) > 1 else [words]
         return {
             **self.frame.row(*(self.tokens[span] for span in spans)),
-            'words': self.frame.beside(0, *apart),
+            'words': self.frame.scattered(0, *apart),
             'mask': np.int32(self.mask),
             'row': np.int32(row),
             'label': np.int32(self.pairs[row, 4]),
         }
 
     def padding(self) -> Row:
-        """Return a row of padding, which has no target."""
+        """Return a row of padding."""
         return _padding(self.frame)
 
     def spans(self, row: int) -> Iterator[slice]:
-        """Where the texts of a row stand in the stream."""
+        """Return the slices of a row's texts in the stream."""
         numbers = self.pairs[row].tolist()
         return (slice(*numbers[2 * text : 2 * text + 2]) for text in range(self.texts))
 
@@ -181,13 +180,13 @@ class PassageRows:
 def unigram_nats(train: Split, validation: Split, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
 
-    What training lacks counts as seen once. `length_accuracy` is the accuracy of one that has learned, beside, which
-    label is more frequent among second texts of each length: it is near `pair_accuracy` where lengths say nothing.
+    Tokens unseen in training count as seen once. `length_accuracy` is the accuracy of a baseline that also knows the
+    more frequent label for each length of the second text: it is near `pair_accuracy` if lengths carry no information.
     """
     metrics = {'masked_loss': _surprise(train.rows.tokens, validation.rows.tokens, vocabulary)}
     if train.rows.texts == 1:
         return metrics
-    # Of each pair, the length of the second text in tokens, and the label.
+    # For each pair, the length of the second text in tokens, and the label.
     (known, labels), (asked, answers) = (
         (pairs[:, 3] - pairs[:, 2], pairs[:, 4]) for pairs in (train.rows.pairs, validation.rows.pairs)
     )

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extractive question answering data, as rows for an encoder: [CLS] question [SEP] window of the context [SEP].
 
-A context that is longer than a row is read in windows that overlap. A window that does not hold the whole answer has
-none, and its target is [CLS]: Devlin et al. 2019, "BERT", sections 4.2 and 4.3, https://arxiv.org/abs/1810.04805; the
-windows are of https://github.com/google-research/bert, run_squad.py. An answer of no more tokens than two windows have
-in common is whole in one of them.
+A context longer than a row is read in overlapping windows. A window without the whole answer has [CLS] as its target:
+Devlin et al. 2019, "BERT", sections 4.2 and 4.3, https://arxiv.org/abs/1810.04805; windows as in
+https://github.com/google-research/bert, run_squad.py. An answer with at most as many tokens as the overlap is whole in
+one window.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from saccade.data.cache import each, groups
 from saccade.data.corpus.question import Question
 from saccade.data.corpus.record_files import read_records
 from saccade.data.corpus.records import RecordSource, strings
-from saccade.data.corpus.squad import Inquiry, open_questions, read_asked
+from saccade.data.corpus.squad import Inquiry, open_questions, read_question_texts
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.chunk import chunks
 from saccade.data.rows.frame import Frame
@@ -41,14 +41,14 @@ _TEXTS = 'question', 'context'
 
 @dataclass(frozen=True, eq=False)
 class WindowRows:
-    """Rows of a question and a window on its context, made lazily.
+    """Rows of a question and a window of its context, built lazily.
 
     Attributes:
-        asked: the question of each example, as far as it is read.
-        windows: what stands in each row of the context of its question.
-        places: of each token of all contexts, the characters of its context that it stands for, from and to.
-        example: [rows], the number of the question.
-        ends: [rows, 2], first and last token of the answer in the row; 0, which is [CLS], where it is not whole there.
+        asked: tokens of each example's question, truncated.
+        windows: tokens of the context in each row.
+        places: character offsets (start, stop) in its context of each token of all contexts.
+        example: [rows], index of the question.
+        ends: [rows, 2], first and last token of the answer in the row; 0, the index of [CLS], if it is not whole there.
     """
 
     frame: Frame
@@ -60,7 +60,7 @@ class WindowRows:
 
     @classmethod
     def of(cls, frame: Frame, arrays: Arrays, longest_question: int, stride: int) -> 'WindowRows':
-        """Cut questions off where they are too long, and lay windows over the context of each."""
+        """Truncate questions that are too long, and lay windows over the context of each."""
         asked, contexts = (Ragged.of(arrays[name], arrays[f'{name}_lengths']) for name in ('asked', 'contexts'))
         lengths = np.minimum(asked.lengths, longest_question)
         asked = asked.cut(np.arange(len(asked)), np.stack([np.zeros_like(lengths), lengths], axis=-1))
@@ -76,19 +76,19 @@ class WindowRows:
 
     def __getitem__(self, row: int) -> Row:
         example, ends = int(self.example[row]), self.ends[row].tolist()
-        return self.frame.row(self.asked[example], self.windows[row]) | _said(example, *ends)
+        return self.frame.row(self.asked[example], self.windows[row]) | _label_row(example, *ends)
 
     def padding(self) -> Row:
-        """A row of no question."""
+        """Return a row of padding."""
         return _blank(self.frame)
 
     def place(self, row: int, start: int, stop: int) -> tuple[int, int]:
-        """Return which characters of the context the tokens of a row from start to stop stand for, from and to."""
+        """Return the character offsets in the context of the tokens of a row from `start` to `stop` (inclusive)."""
         moved = self.windows.spans[row, 0] - len(self.asked[int(self.example[row])]) - 2
         return int(self.places[start + moved, 0]), int(self.places[stop + moved, 1])
 
     def only(self, examples: np.ndarray) -> 'WindowRows':
-        """The rows of some questions."""
+        """Return the rows of some questions."""
         chosen = np.isin(self.example, examples)
         windows = replace(self.windows, spans=self.windows.spans[chosen])
         return replace(self, windows=windows, example=self.example[chosen], ends=self.ends[chosen])
@@ -99,8 +99,8 @@ class QuestionSplit(Split):
     """Split of questions.
 
     Attributes:
-    questions: by the number that their rows have as `example`.
-    lost: those whose first answer is whole in no window.
+    questions: by index, as in `example` of their rows.
+    lost: questions whose first answer is not whole in any window.
     """
 
     rows: WindowRows
@@ -110,24 +110,24 @@ class QuestionSplit(Split):
 
     @property
     def examples(self) -> np.ndarray:
-        """The question of each row."""
+        """Question index of each row."""
         return self.rows.example
 
     def gold(self, example: int) -> list[str]:
-        """The true answers of a question; none where there is none."""
+        """Return the true answers of a question; an empty list for none."""
         return [answer.text for answer in self.questions[example].answers]
 
     def place(self, row: int, start: int, stop: int) -> tuple[int, int]:
-        """Return where the tokens of a row from start to stop stand in the context, in characters, from and to.
+        """Return the character offsets in the context of the tokens of a row from `start` to `stop` (inclusive).
 
-        White space that belongs to the first token or to the last is left out.
+        White space inside the first or the last token is excluded.
         """
         first, last = self.rows.place(row, start, stop)
         text = self._context(row)[first:last]
         return first + len(text) - len(text.lstrip()), last - len(text) + len(text.rstrip())
 
     def text(self, row: int, start: int, stop: int) -> str:
-        """Return what the tokens of a row from start to stop are in the context."""
+        """Return the text in the context of the tokens of a row from `start` to `stop` (inclusive)."""
         return self._context(row)[slice(*self.place(row, start, stop))]
 
     def _context(self, row: int) -> str:
@@ -136,13 +136,14 @@ class QuestionSplit(Split):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionsBase(TokenizedBase):
-    """Base of questions about contexts, answered by spans of them.
+    """Base of datasets of questions answered by spans of contexts.
 
     Attributes:
-        tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
-        context_length: tokens of a row.
-        stride: tokens from one window on a context to the next; fewer to the last, which ends where the context does.
-        longest_question: tokens of a question that are read; the rest is cut off.
+        tokenizer: trainer of the tokenizer, with [CLS] and [SEP], as `data.tokenizer.bpe:BPE`.
+        context_length: number of tokens per row.
+        stride: tokens from one window of a context to the next; fewer to the last, which stops at the end of the
+            context.
+        longest_question: maximum number of tokens of a question; the rest is cut off.
     """
 
     tokenizer: Part[Trainer]
@@ -156,35 +157,36 @@ class QuestionsBase(TokenizedBase):
         window = Frame(self.context_length, opens=0, closes=0).room(2) - self.longest_question
         if self.stride > window:
             raise UserError(
-                f'data.stride: windows every {self.stride} tokens would leave some out: beside a question of '
+                f'data.stride: windows every {self.stride} tokens would skip some: with a question of '
                 f'{self.longest_question} tokens, a context of {self.context_length} has room for {max(window, 0)}'
             )
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(_blank(Frame(self.context_length, opens=0, closes=0)), batch_size)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The columns of the question and of the context."""
+        """Columns of the question and of the context."""
         return {name: name for name in _TEXTS}
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> QuestionSplit:
-        """Return questions without a known answer, each in the rows that its context takes.
+        """Return questions without answers, each in the rows of its context.
 
         Raises:
-            UserError: a question or a context is no text, a context is empty, or the tokenizer lacks a character.
+            UserError: a question or a context is not text, a context is empty, or the tokenizer cannot encode a
+                character.
         """
         places, texts = map(records.place, range(len(records))), (strings(records, name) for name in _TEXTS)
         asked = [Question(place, '', *pair, ()) for place, *pair in zip(places, *texts, strict=True)]
         split = self._split(_tokenised(asked, tokenizer), asked, self.frame(tokenizer))
         for row in np.flatnonzero(split.rows.windows.lengths == 0):
             place = asked[int(split.examples[row])].id
-            raise UserError(f'{place}: the context has no word, so there is nothing to answer with')
+            raise UserError(f'{place}: the context has no words, so it contains no answer')
         return split
 
     def _texts(self, examples: Sequence[Question]) -> Iterator[str]:
-        """Each question, and each context once."""
+        """Yield each question, and each context once."""
         contexts = set()
         for question in each(examples):
             yield question.question
@@ -200,8 +202,8 @@ class QuestionsBase(TokenizedBase):
         for name, split in splits.items():
             if len(split.lost):
                 _LOG.warning(
-                    '%s: the answers of %d of %d questions are whole in no window, and training leaves these questions '
-                    'out; a smaller data.stride holds longer answers',
+                    '%s: the answers of %d of %d questions are not whole in any window, and training skips these '
+                    'questions; a smaller data.stride fits longer answers',
                     name,
                     len(split.lost),
                     split.targets,
@@ -220,9 +222,9 @@ class Questions(QuestionsBase):
     """Questions about contexts, answered by spans of them.
 
     Attributes:
-        name: 'facts', or a TFDS dataset in the form of its `squad`.
-        path: the user's own questions in SQuAD's format, which take the place of named ones.
-        validation: the share of articles kept for validation, where there is no split of its own.
+        name: 'facts', or a TFDS dataset with the features of its `squad`.
+        path: the user's questions in SQuAD's format, which override a named dataset.
+        validation: fraction of articles for validation, if there is no such split.
     """
 
     name: str | None = None
@@ -231,13 +233,13 @@ class Questions(QuestionsBase):
 
     @property
     def example(self) -> dict[str, str]:
-        """A sample text for each input, as the commands that a run prints need one."""
+        """Sample text for each input, for the example commands that a run prints."""
         return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
 
     def read(self, path: Path) -> RecordSource:
-        """Read a file of questions, without answers: in SQuAD's format if it ends in .json, else of records."""
+        """Read a file of questions, without answers: in SQuAD's format if it ends in .json, otherwise of records."""
         if path.name.lower().removesuffix('.gz').endswith('.json'):
-            return read_asked(path)
+            return read_question_texts(path)
         return read_records(path, _TEXTS)
 
     def _open(self, cache: Path) -> Inquiry:
@@ -245,24 +247,25 @@ class Questions(QuestionsBase):
 
 
 def _windows(lengths: np.ndarray, rooms: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the windows on contexts of so many tokens: the question of each, and [windows, 2], from and to."""
+    """Return the question of each window, and its start and stop in the context, [windows, 2]."""
     found = [chunks(length, room, room - stride) for length, room in zip(lengths.tolist(), rooms.tolist(), strict=True)]
     example = np.repeat(np.arange(len(found)), [len(each) for each in found])
     return example, np.array(list(itertools.chain.from_iterable(found)))
 
 
-def _said(example: int, start: int, stop: int) -> Row:
+def _label_row(example: int, start: int, stop: int) -> Row:
     return {'example': np.int32(example), 'start': np.int32(start), 'stop': np.int32(stop)}
 
 
 def _blank(frame: Frame) -> Row:
-    return frame.padding() | _said(-1, 0, 0)
+    return frame.padding() | _label_row(-1, 0, 0)
 
 
 def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:
-    """Return the tokens of questions and of contexts, each context once, and what belongs to what.
+    """Return the tokens of questions and of contexts, each context once, and their relations.
 
-    `about` is the context of each question; `answers` are the first and the last token, in it, of its first answer.
+    `about` is the context of each question; `answers` are the first and the last token of its first answer in the
+    context.
     """
     read, numbers = list(each(questions)), {}
     about = np.array([numbers.setdefault(question.context, len(numbers)) for question in read])
@@ -283,7 +286,7 @@ def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:
 
 
 def _placed(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tokens of all texts, how many each has, and [tokens, 2], the characters that each stands for."""
+    """Return the tokens of all texts, the number of each, and the character offsets of each token, [tokens, 2]."""
     found = [pair for group in groups(texts, len) for pair in tokenizer.encode_places(group)]
     ids, places = (itertools.chain.from_iterable(items) for items in zip(*found, strict=True))
     tokens = np.fromiter(ids, smallest(tokenizer.size))
@@ -292,19 +295,19 @@ def _placed(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.
 
 
 def _answer(question: Question, places: np.ndarray) -> tuple[int, int]:
-    """Return the first and the last token that stand for any character of the first answer; -1 where there is none."""
+    """Return the first and the last token that overlap the first answer; -1 if there is no answer."""
     if not question.answers:
         return -1, -1
     text, start = question.answers[0]
     first = np.searchsorted(places[:, 1], start, side='right')
     last = np.searchsorted(places[:, 0], start + len(text)) - 1
     if last < first:
-        raise UserError(f'question {question.id}: the tokenizer leaves nothing of its answer {text!r}')
+        raise UserError(f'question {question.id}: the tokenizer drops its answer {text!r}')
     return int(first), int(last)
 
 
 def _learnable(split: QuestionSplit) -> QuestionSplit:
-    """Leave out questions whose answer is whole in no window: their targets would say that there is no answer."""
+    """Drop questions whose answer is not whole in any window, since their targets would falsely be no answer."""
     found = np.setdiff1d(np.arange(len(split.questions)), split.lost)
     if not len(found):
         raise UserError(

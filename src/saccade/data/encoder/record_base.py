@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of encoder datasets made from records: a tokenizer and, for each split, cached arrays and the rows on them."""
+"""Base of encoder datasets from records: a tokenizer and, for each split, cached arrays and rows over them."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from saccade.types import Part
 
 @dataclass(frozen=True, kw_only=True)
 class FromRecords(TokenizedBase):
-    """Base of encoder datasets that are made from records.
+    """Base of encoder datasets from records.
 
     Attributes:
-    tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
-    context_length: tokens of a row.
+    tokenizer: trainer of the tokenizer, with [CLS] and [SEP], as `data.tokenizer.bpe:BPE`.
+    context_length: number of tokens per row.
     name: a TFDS dataset, as 'glue/sst2', or 'docstrings', as in `data.corpus.docstrings`.
-    path: the user's own file or folder, as in `data.corpus.records`, which takes the place of a named dataset.
-    validation: the share of records kept for validation, where there is no split of its own.
-    overlap: tokens that a window on what is too long for a row has in common with the one before it.
+    path: the user's file or folder, as in `data.corpus.records`, which overrides a named dataset.
+    validation: fraction of records for validation, if there is no such split.
+    overlap: number of tokens that consecutive windows of a long text share.
     """
 
     tokenizer: Part[Trainer]
@@ -43,7 +43,7 @@ class FromRecords(TokenizedBase):
         require_windows(self._frame().room(), self.overlap)
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(self._padding(self._frame()), batch_size)
 
     def _open(self, cache: Path) -> Records:
@@ -54,18 +54,18 @@ class FromRecords(TokenizedBase):
         return {name: self._split(found, frame) for name, found in arrays.items()}
 
     def _frame(self) -> RowFrame:
-        """The frame of rows, without the special tokens, before there is a tokenizer."""
+        """Return the frame of rows without the ids of special tokens, for use before there is a tokenizer."""
         return Frame(self.context_length, opens=0, closes=0)
 
     @property
     @abstractmethod
     def _answers(self) -> tuple[str, ...]:
-        """The columns that are to be predicted."""
+        """Columns of the labels."""
 
     @abstractmethod
     def _split(self, arrays: Arrays, frame: RowFrame) -> Split:
-        """Make rows on the arrays of a split."""
+        """Build rows from the arrays of a split."""
 
     @abstractmethod
     def _padding(self, frame: RowFrame) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""

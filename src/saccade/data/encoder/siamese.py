@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that are compared by their vectors: pairs or triplets in rows of their own, with a class, a number or neither.
+"""Texts compared by their vectors: pairs or triplets in separate rows, with a class, a number or neither.
 
     tokens, segments, positions, types    [B texts T], 2 or 3 texts of T tokens each
 
 Reimers and Gurevych 2019, "Sentence-BERT", section 3, https://arxiv.org/abs/1908.10084. `classified:Classified` and
-`valued:Valued` have both texts in one row, where each token of one attends to the other. Here a text is read alone, so
-that its vector serves for every comparison; what is too long for a row is cut off.
+`valued:Valued` have both texts in one row, where each token of one attends to the other. Here texts are read
+separately, so a vector serves for every comparison; texts too long for a row are truncated.
 """
 
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ __all__ = ['Positives', 'SiameseClassified', 'SiameseValued']
 
 @dataclass(frozen=True, kw_only=True)
 class Siamese(Examples):
-    """Base of texts in rows of their own. Attributes: pair, the column of the second text."""
+    """Base of texts in separate rows. Attributes: pair, column of the second text."""
 
     pair: str
 
     def frame(self, processor: Tokenizer) -> StackedFrame:
-        """Return how texts stand in rows of their own, with the special tokens of a tokenizer.
+        """Return the layout of texts in separate rows, with the special tokens of a tokenizer.
 
         Raises:
-            UserError: it lacks one.
+            UserError: the tokenizer lacks one.
         """
         return StackedFrame(super().frame(processor), len(self._columns))
 
@@ -51,42 +51,42 @@ class Siamese(Examples):
 
 @dataclass(frozen=True, kw_only=True)
 class SiameseClassified(Siamese, Classified):
-    """Pairs of texts in rows of their own with a class each, as entailment, contradiction and neither."""
+    """Pairs of texts in separate rows with a class each, such as entailment, contradiction or neither."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiameseValued(Siamese, Valued):
-    """Pairs of texts in rows of their own with a number each, as how alike they are."""
+    """Pairs of texts in separate rows with a number each, such as their similarity."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Positives(Siamese):
-    """Pairs of texts that belong together, as a question and its answer; or triplets, with a text that does not.
+    """Pairs of matching texts, such as a question and its answer; or triplets, with a text that does not match.
 
-    Attributes: negative, the column of a third text, which does not belong to the first; None for pairs.
+    Attributes: negative, column of a third text, which does not match the first; None for pairs.
     """
 
     negative: str | None = None
 
-    answer: ClassVar[str] = 'example'  # what belongs to a first text is the second of its own number
-    unsaid: ClassVar[np.generic] = np.int32(-1)
+    answer: ClassVar[str] = 'example'  # the match of a first text is the second text with the same index
+    padding_label: ClassVar[np.generic] = np.int32(-1)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The column of each text of a record: of `text` and `pair`, and of `negative` where there are three."""
+        """Column of each text of a record: `text` and `pair`, and `negative` if there are three."""
         return dict(zip(('text', 'pair', 'negative'), self._columns, strict=False))
 
     @property
     def example(self) -> dict[str, str]:
-        """A sample text for each input, as the commands that a run prints need one."""
+        """Sample text for each input, for the example commands that a run prints."""
         samples = 'How are files read?', 'Open the file and call read.', 'The square root of a number.'
         return dict(zip(self.inputs, samples, strict=False))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> ExampleSplit:
-        """Return the rows of records, which have no answers but their own numbers.
+        """Return the rows of records, whose labels are their indices.
 
         Raises:
-            UserError: a text is none, or the tokenizer lacks one of its characters.
+            UserError: a value is not text, or the tokenizer cannot encode a character.
         """
         return self._split(_numbered(records) | self._tokens(records, tokenizer), self.frame(tokenizer))
 
@@ -98,7 +98,7 @@ class Positives(Siamese):
     def _answers(self) -> tuple[str, ...]:
         return ()
 
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         return {split: _numbered(source) for split, source in records.splits.items()}
 
 

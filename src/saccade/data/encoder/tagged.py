@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Token classification data: sentences whose words have a tag each, as names or parts of speech.
+"""Token classification data: sentences with a tag for each word, such as named entities or parts of speech.
 
 The first piece of a word has the word's tag; its other pieces, special tokens and padding have none (Devlin et al.
-2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805). A sentence that is too long for a row is cut into windows
-that overlap, and each word has its tag in one of them alone: the one where it is further from a cut.
+2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805). A sentence that is too long for a row is cut into
+overlapping windows, and each word has its tag in only one of them: the one in which it is further from a cut.
 """
 
 import itertools
@@ -37,12 +37,12 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, eq=False)
 class TaggedRows:
-    """Rows of sentences, made lazily.
+    """Rows of sentences, built lazily.
 
     Attributes:
-        tokens, labels: what stands in each row; a label is IGNORED where a token has none.
-        owned: [rows, 2], from and to within these, whose labels no other row has.
-        example: [rows], the number of the sentence.
+        tokens, labels: tokens and labels of each row; a label is IGNORED where a token has none.
+        owned: [rows, 2], the range within the row whose labels belong to it.
+        example: [rows], index of the sentence.
     """
 
     frame: Frame
@@ -53,7 +53,7 @@ class TaggedRows:
 
     @classmethod
     def of(cls, frame: Frame, tokens: Ragged, labels: Ragged, overlap: int) -> 'TaggedRows':
-        """Cut sentences into windows, and what two of them have in common into halves."""
+        """Cut sentences into windows, and divide each overlap between its two windows."""
         example, spans = windows(tokens.lengths, frame.room(), overlap)
         half = overlap // 2
         begins, ends = spans[:, 0] == 0, spans[:, 1] == tokens.lengths[example]
@@ -68,11 +68,11 @@ class TaggedRows:
         start, stop = self.owned[row]
         labels = np.array(self.labels[row])
         labels[:start] = labels[stop:] = IGNORED
-        said = {'labels': self.frame.beside(IGNORED, labels), 'example': np.int32(self.example[row])}
+        said = {'labels': self.frame.scattered(IGNORED, labels), 'example': np.int32(self.example[row])}
         return self.frame.row(self.tokens[row]) | said
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return blank(self.frame)
 
 
@@ -81,9 +81,9 @@ class TaggedSplit(Split):
     """Split of tagged sentences.
 
     Attributes:
-    names: of the tags.
-    labels: of each sentence, by token.
-    words: of each sentence, where its tags are not known.
+    names: names of the tags.
+    labels: labels of each sentence, by token.
+    words: words of each sentence, if it is untagged.
     """
 
     rows: TaggedRows
@@ -93,25 +93,25 @@ class TaggedSplit(Split):
 
     @classmethod
     def of(cls, arrays: Arrays, frame: Frame, overlap: int, unit: str) -> 'TaggedSplit':
-        """Make a split of `tokens`, `labels`, the `lengths` of sentences in both, and the `names` of the labels."""
+        """Build a split from `tokens`, `labels`, the `lengths` of sentences in both, and the `names` of the labels."""
         tokens, labels = (Ragged.of(arrays[name], arrays['lengths']) for name in ('tokens', 'labels'))
         rows = TaggedRows.of(frame, tokens, labels, overlap)
         targets = int(np.count_nonzero(labels.values != IGNORED))
         return cls(rows=rows, names=tuple(arrays['names'].tolist()), labels=labels, targets=targets, unit=unit)
 
     def sentences(self) -> list[np.ndarray]:
-        """The numbers of the tags of each sentence, by word."""
+        """Return the tag indices of each sentence, by word."""
         return [labels[labels != IGNORED] for labels in self.labels]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tagged(FromRecords):
-    """Sentences of words, and a tag for each word.
+    """Sentences of words, with a tag for each word.
 
     Attributes:
-        classes: C, how many tags there are. They are numbered by their names in the training split, sorted.
-        tokens, tags: the columns of the words and of their tags.
-        check: refuses tags that are none, given those of a sentence and its place, as `metric.entity:require_bio`.
+        classes: number of tags (C), numbered in the sorted order of their names in the training split.
+        tokens, tags: columns of the words and of their tags.
+        check: validates the tags of a sentence, given its place for messages, as `metric.entity:require_bio`.
     """
 
     classes: int
@@ -121,23 +121,23 @@ class Tagged(FromRecords):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The column of the words, which are a list, or a text with spaces between them."""
+        """Column of the words, which are a list, or a text with spaces between them."""
         return {'text': self.tokens}
 
     @property
     def example(self) -> dict[str, str]:
-        """A sample text for each input, as the commands that a run prints need one."""
+        """Sample text for each input, for the example commands that a run prints."""
         return {'text': 'Ada Lovelace lived in London .'}
 
     def read(self, path: Path) -> FileRecords:
-        """Read a file of sentences, which need have no tags unless it is of CoNLL columns."""
+        """Read a file of sentences; tags are optional except in CoNLL columns."""
         return read_records(path, (self.tokens,))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> TaggedSplit:
-        """Return the rows of sentences whose tags are not known, those of the first name in their place.
+        """Return the rows of untagged sentences, with the first tag name as a placeholder.
 
         Raises:
-            UserError: a sentence is no text and no list of words, or the tokenizer lacks one of its characters.
+            UserError: a sentence is neither text nor a list of words, or the tokenizer cannot encode a character.
         """
         sentences = [words_of(records[index][self.tokens], records.place(index)) for index in range(len(records))]
         tagged = [(words, len(words) * names[:1]) for words in sentences]
@@ -185,12 +185,12 @@ class Tagged(FromRecords):
 
 
 def blank(frame: Frame) -> Row:
-    """A row of which nothing counts."""
-    return frame.padding() | {'labels': frame.beside(IGNORED), 'example': np.int32(-1)}
+    """Return a row of padding."""
+    return frame.padding() | {'labels': frame.scattered(IGNORED), 'example': np.int32(-1)}
 
 
 def words_of(given: Any, place: str) -> list[str]:
-    """Return the words of a sentence, which is a list of them or a text with spaces between them.
+    """Return the words of a sentence, given as a list or as a text with spaces between them.
 
     Raises:
         UserError: it is neither.
@@ -199,14 +199,14 @@ def words_of(given: Any, place: str) -> list[str]:
 
 
 def aligned(sentences: Sequence[Words], tokenizer: Tokenizer) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Tokenise sentences, one space between words: the pieces of each, and the number of the word that each is of.
+    """Tokenise sentences, with one space between words; yield the pieces of each, and the word index of each piece.
 
-    Each word has a piece: the unknown token, where the tokenizer leaves nothing of it.
+    Each word has at least one piece: the unknown token, if the tokenizer drops it.
     """
     for group in groups(sentences, lambda words: sum(map(len, words))):
         texts = [' '.join(words) for words in group]
         for words, (ids, places) in zip(group, tokenizer.encode_places(texts), strict=True):
-            # A piece is of the word in which it ends; a space is the beginning of the word after it.
+            # A piece belongs to the word in which it ends; a space is the start of the next word.
             stops = np.cumsum([len(word) + 1 for word in words]) - 1
             numbers = np.searchsorted(stops, [stop - 1 for _, stop in places], side='right')
             pieces, absent = np.array(ids, np.int64), np.setdiff1d(np.arange(len(words)), numbers)
@@ -220,7 +220,7 @@ def aligned(sentences: Sequence[Words], tokenizer: Tokenizer) -> Iterator[tuple[
 def _labelled(
     sentences: Sequence[tuple[Words, Words]], names: Names, place: Callable[[int], str], tokenizer: Tokenizer
 ) -> Arrays:
-    """Return the pieces of all sentences, their labels, the pieces of each sentence, and the names of the labels."""
+    """Return the pieces of all sentences, their labels, the pieces per sentence, and the names of the labels."""
     tokens, labels = [np.zeros(0, int)], [np.zeros(0, int)]
     pieces = aligned([words for words, _ in sentences], tokenizer)
     for index, ((_, tags), (ids, words)) in enumerate(zip(sentences, pieces, strict=True)):
@@ -241,5 +241,5 @@ def _tag_place(sentence: str, index: int) -> str:
 
 def _strings(value: Any, column: str, place: str) -> Words:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise UserError(f"{place}: '{column}' is no list of strings, but {value!r}")
+        raise UserError(f"{place}: '{column}' is not a list of strings, but {value!r}")
     return value

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text regression data: texts or pairs of texts with one number each, as the similarity of sentences."""
+"""Text regression data: texts or pairs of texts with a number each, such as the similarity of sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ __all__ = ['Valued']
 
 @dataclass(frozen=True, kw_only=True)
 class Valued(Examples):
-    """Texts or pairs of texts with a number each. Attributes: value, the column of the number."""
+    """Texts or pairs of texts with a number each. Attributes: value, column of the number."""
 
     value: str
 
     answer: ClassVar[str] = 'value'
-    unsaid: ClassVar[np.generic] = np.float32(np.nan)
+    padding_label: ClassVar[np.generic] = np.float32(np.nan)
 
-    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+    def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         return {
             split: {'value': np.fromiter(self._values(source), np.float32)} for split, source in records.splits.items()
         }
@@ -35,5 +35,5 @@ class Valued(Examples):
             given = records[index][self.value]
             value = number_of(given)
             if value is None:
-                raise UserError(f"{records.place(index)}: '{self.value}' is no number, but {given!r}")
+                raise UserError(f"{records.place(index)}: '{self.value}' is not a number, but {given!r}")
             yield value

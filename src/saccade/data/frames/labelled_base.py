@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled sequences or sets of frames, which are drawn."""
+"""Base of datasets of generated, labelled sequences or sets of frames."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from saccade.types import Count, UserError
 
 @dataclass(frozen=True)
 class LabelledFrames:
-    """Labelled sequences or sets of a split, before they are processed.
+    """Labelled sequences or sets of a split, before processing.
 
-    Attributes: frames of all of them, one after another; lengths, the frames of each; labels, as the names are ordered.
+    Attributes: frames of all sequences, concatenated; lengths, number of frames of each; labels, class indices.
     """
 
     frames: Float[np.ndarray, 'frames F']
@@ -41,9 +41,9 @@ class LabelledFramesBase(LabelledBase):
     """Base of the datasets of labelled sequences or sets of frames.
 
     Attributes:
-        context_length: frames of a row.
-        train, validation: sequences drawn for each split.
-        names: of the classes.
+        context_length: number of frames per row.
+        train, validation: number of sequences per split.
+        names: names of the classes.
     """
 
     context_length: Count
@@ -56,30 +56,30 @@ class LabelledFramesBase(LabelledBase):
     @property
     @abstractmethod
     def _width(self) -> int:
-        """F, numbers of a frame."""
+        """Width of a frame (F)."""
 
     @property
     @abstractmethod
     def _key(self) -> tuple[Any, ...]:
-        """Whatever decides what is drawn, besides how many."""
+        """Settings that affect the generated data, other than their number."""
 
     @abstractmethod
     def _drawn(self, uniform: Uniform, count: int) -> LabelledFrames:
-        """Draw so many of them."""
+        """Generate `count` sequences."""
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is drawn."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(blank(self.context_length, self._width), batch_size)
 
     def frame(self, processor: Standardizer) -> int:
-        """Return how many frames a row has.
+        """Return the number of frames per row.
 
         Raises:
-            UserError: the standardizer is of frames of another width.
+            UserError: the standardizer has another width.
         """
         made = len(processor.mean)
         if made != self._width:
-            raise UserError(f'data: the processor is of frames of {made} numbers, and the data of {self._width}')
+            raise UserError(f'data: the processor is for frames of {made} numbers, but the data have {self._width}')
         return self.context_length
 
     def _make_processor(self, source: Source, cache: Path) -> Standardizer:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of labelled sequences of frames, one sequence a row, padded to the longest."""
+"""Rows of labelled sequences of frames, one sequence per row, padded to the longest."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from saccade.types import IGNORED
 
 @dataclass(frozen=True, eq=False)
 class FrameRows:
-    """Rows of labelled sequences of frames, made lazily.
+    """Rows of labelled sequences of frames, built lazily.
 
     Attributes:
-        frames: of all sequences, one after another.
-        starts: of each sequence among them, and where the last one ends.
-        labels: the class of each sequence.
-        context_length: frames of a row.
+        frames: frames of all sequences, concatenated.
+        starts: start of each sequence among them, and the end of the last.
+        labels: class of each sequence.
+        context_length: number of frames per row.
     """
 
     frames: Float[np.ndarray, 'frames F']
@@ -35,7 +35,7 @@ class FrameRows:
         return row_of(frames, self.context_length) | {'example': np.int32(row), 'label': np.int32(self.labels[row])}
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return blank(self.context_length, self.frames.shape[1])
 
 
@@ -49,7 +49,7 @@ class FrameSplit(Split):
 
     @property
     def answers(self) -> np.ndarray:
-        """The class of each sequence."""
+        """Class of each sequence."""
         return self.rows.labels
 
 
@@ -65,6 +65,6 @@ def row_of(frames: Float[np.ndarray, 'T F'], context_length: int) -> Row:
 
 
 def blank(context_length: int, bands: int) -> Row:
-    """Return the row of padding."""
+    """Return a row of padding."""
     nothing = row_of(np.zeros((0, bands), np.float32), context_length)
     return nothing | {'example': np.int32(-1), 'label': np.int32(IGNORED)}

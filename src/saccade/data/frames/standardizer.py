@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Standardizer: the processor of frames, which gives each band mean 0 and deviation 1 over the training split."""
+"""Standardizer: a processor that scales each band to mean 0 and deviation 1 over the training split."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -34,5 +34,5 @@ class Standardizer(ProcessorBase):
         return cls(tuple(wide.mean(axis=0).tolist()), tuple(np.maximum(wide.std(axis=0), _LEAST).tolist()))
 
     def __call__(self, frames: Float[np.ndarray, '... F']) -> Float[np.ndarray, '... F']:
-        """Return frames standardized, in float32."""
+        """Return standardized frames, in float32."""
         return ((frames - np.array(self.mean)) / np.array(self.deviation)).astype(np.float32)

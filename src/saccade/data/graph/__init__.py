@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labelled graphs as sequences of node and edge tokens (TokenGT): node identifiers, their processor, rows, and files.
 
-Not here: graphs that are drawn (`synthetic/`); random signs in training (`augment/`).
+Not here: generated graphs (`synthetic/`); random signs in training (`augment/`).
 """

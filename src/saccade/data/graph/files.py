@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Labelled graphs of the user's own, in JSON lines: an object for each graph.
+"""Labelled graphs of the user, in JSON lines, one object per graph.
 
     {"nodes": ["C", "C", "O"], "edges": [[0, 1, "single"], [1, 2, "double"]], "label": "toxic"}
     {"nodes": [[0.5, 1.0], [0.0, 2.5]], "edges": [[0, 1]], "label": "harmless"}
 
-A node is the name of its type, or its features. An edge is the numbers of its two nodes, from 0, and may have a type.
+A node is the name of its type, or a list of features. An edge has the indices of its two nodes, from 0, and optionally
+a type.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +42,11 @@ class GraphFiles(LabelledGraphsBase):
 
     Attributes:
         path: a .jsonl file; or a folder with a file named after each split, as in `data.corpus.records`.
-        node_features: F, types or features of nodes.
-        edge_types: G, types of edges.
-        classes: C, how many there are.
-        directed: whether an edge leads from its first node to its second alone. Node identifiers know no directions.
-        validation: share of each class of a file that is held out, always the same graphs.
+        node_features: number of types or features of nodes (F).
+        edge_types: number of types of edges (G).
+        classes: number of classes (C).
+        directed: edges lead only from their first node to their second. Node identifiers ignore directions.
+        validation: fraction of each class of a single file to hold out, deterministically.
     """
 
     path: str
@@ -59,14 +60,14 @@ class GraphFiles(LabelledGraphsBase):
     example: ClassVar[Mapping[str, str]] = {'file': 'graphs.jsonl'}
 
     def read(self, path: Path) -> FileRecords:
-        """Read a file of graphs, which need no label."""
+        """Read a file of graphs; labels are optional."""
         return read_records(path, tuple(self.inputs.values()))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: GraphProcessor) -> GraphSplit:
-        """Return the rows of graphs whose classes are not known; `names` are those of the classes.
+        """Return the rows of unlabelled graphs; `names` are the names of the classes.
 
         Raises:
-            UserError: a graph is none, as `graph_of` says, or has more nodes and edges than a row has room for.
+            UserError: a graph is invalid for `graph_of`, or has more nodes and edges than fit a row.
         """
         graphs = [graph_of(records[index], records.place(index), self.directed) for index in range(len(records))]
         found = Labelled.unknown(graphs, names)
@@ -106,16 +107,16 @@ def graph_of(record: Record, place: str, directed: bool) -> Graph:
     """Return the graph of a record.
 
     Args:
-        place: where it stands, as a message is to name it.
-        directed: whether an edge leads one way only.
+        place: place of the record, for messages.
+        directed: edges lead only one way.
 
     Raises:
-        UserError: it has no nodes; nodes have no names and no features of one length; an edge is not of two nodes that
-            are there, or is there twice.
+        UserError: there are no nodes; nodes have neither names nor features of equal length; an edge does not join two
+            existing nodes, or is repeated.
     """
     nodes, edges = record['nodes'], record['edges']
     if not isinstance(nodes, list) or not nodes:
-        raise UserError(f"{place}: 'nodes' must be a list of one node or more, not {nodes!r}")
+        raise UserError(f"{place}: 'nodes' must be a list of at least one node, not {nodes!r}")
     if not isinstance(edges, list):
         raise UserError(f"{place}: 'edges' must be a list, as in [[0, 1], [1, 2]], not {edges!r}")
     features = _nodes(nodes, place)
@@ -125,7 +126,7 @@ def graph_of(record: Record, place: str, directed: bool) -> Graph:
         known = pair if directed else frozenset(pair)
         if known in seen:
             hint = '' if directed else '; an undirected edge is given once, unless data.directed is True'
-            raise UserError(f'{place}: the edge {list(pair)} is there twice{hint}')
+            raise UserError(f'{place}: the edge {list(pair)} is repeated{hint}')
         seen.add(known)
     types = [edge[2] if len(edge) > 2 else None for edge in edges]
     if not directed:
@@ -142,10 +143,10 @@ def _nodes(nodes: Sequence[Any], place: str) -> Sequence[str] | np.ndarray:
     for number, node in enumerate(nodes):
         if not isinstance(node, list) or not node or not all(map(_is_number, node)):
             raise UserError(
-                f'{place}: node {number} is {node!r}; nodes are all names of types, or all lists of numbers'
+                f'{place}: node {number} is {node!r}; nodes must all be names of types, or all lists of numbers'
             )
         if len(node) != width:
-            raise UserError(f'{place}: node {number} has {len(node)} features, and node 0 has {width}')
+            raise UserError(f'{place}: node {number} has {len(node)} features, but node 0 has {width}')
     return np.array(nodes, np.float64)
 
 
@@ -154,7 +155,7 @@ def _ends(edge: Any, nodes: int, place: str) -> tuple[int, int]:
         raise UserError(f'{place}: an edge is [0, 1] or [0, 1, "type"], not {edge!r}')
     for end in edge[:2]:
         if isinstance(end, bool) or not isinstance(end, int) or not 0 <= end < nodes:
-            raise UserError(f'{place}: the edge {edge!r} has an end {end!r}, where the nodes are 0 to {nodes - 1}')
+            raise UserError(f'{place}: the edge {edge!r} has an end {end!r}, but the nodes are 0 to {nodes - 1}')
     return edge[0], edge[1]
 
 

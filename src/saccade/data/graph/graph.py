@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graph: nodes with a type or with features, and edges between two of them; and node identifiers, the protocol."""
+"""Graph: nodes with types or features, and edges between them; and the protocol of node identifiers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ class Graph:
     """Graph.
 
     Attributes:
-        nodes: the type of each node, or its features.
-        edges: first and second end of each directed edge, by the number of the node. An undirected edge is two.
-        types: of each edge; None for none.
-        place: where the graph stands, as a message is to name it.
+        nodes: type or features of each node.
+        edges: first and second node of each directed edge, by index. An undirected edge is stored in both directions.
+        types: type of each edge; None for none.
+        place: place of the graph, for messages.
     """
 
     nodes: Sequence[str] | Float[np.ndarray, 'n F']
@@ -28,7 +28,7 @@ class Graph:
 
     @property
     def adjacency(self) -> Float[np.ndarray, 'n n']:
-        """1 where an edge joins two nodes, in either direction, else 0."""
+        """Symmetric adjacency matrix: 1 where an edge joins two nodes in either direction, else 0."""
         joined = np.zeros((len(self.nodes), len(self.nodes)))
         joined[self.edges[:, 0], self.edges[:, 1]] = 1
         return np.maximum(joined, joined.T)
@@ -36,16 +36,16 @@ class Graph:
 
 @runtime_checkable
 class Identifiers(Protocol):
-    """Protocol of node identifiers: numbers of each node that follow from who is joined to whom.
+    """Protocol of node identifiers: a vector for each node, derived from the adjacency.
 
     Attributes:
-        count: k, how many numbers a node has.
-        signed: whether each of the k columns is an eigenvector, which has no sign of its own.
+        count: number of components (k).
+        signed: True if the k columns are eigenvectors, whose signs are arbitrary.
     """
 
     count: int
     signed: ClassVar[bool]
 
     def __call__(self, adjacency: Float[np.ndarray, 'n n']) -> Float[np.ndarray, 'n k']:
-        """Return the numbers of each node of a symmetric adjacency matrix."""
+        """Return the identifier of each node, from a symmetric adjacency matrix."""
         ...

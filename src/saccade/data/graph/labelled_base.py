@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled graphs."""
+"""Base of datasets of labelled graphs."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class LabelledGraphsBase(LabelledBase):
     """Base of the datasets of labelled graphs.
 
     Attributes:
-        context_length: frames of a row, one for each node and for each direction of an edge.
-        identifiers: of the nodes; None: the model sees nodes and edges, and not which nodes an edge joins.
+        context_length: number of frames per row, one for each node and for each direction of an edge.
+        identifiers: node identifiers; None: the model sees nodes and edges, but not which nodes an edge joins.
     """
 
     context_length: Count
@@ -38,7 +38,7 @@ class LabelledGraphsBase(LabelledBase):
     @property
     @abstractmethod
     def _features(self) -> tuple[int, int]:
-        """F and G, numbers of a node and of an edge."""
+        """Number of features of a node (F) and of an edge (G)."""
 
     @property
     def _layout(self) -> Layout:
@@ -46,14 +46,14 @@ class LabelledGraphsBase(LabelledBase):
         return Layout(*self._features, made.count if made else 0, made is not None and made.signed)
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(self._layout.padding(self.context_length), batch_size)
 
     def frame(self, processor: GraphProcessor) -> Layout:
         """Return the layout of a frame.
 
         Raises:
-            UserError: the processor makes other features.
+            UserError: the processor has other features.
         """
         made = processor.node_features, len(processor.edge_types)
         names = 'node_features', 'edge_types'

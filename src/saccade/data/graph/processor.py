@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graph processor: makes numbers of nodes and edges: one-hot types, or features with mean 0 and deviation 1."""
+"""Graph processor: numbers of nodes and edges: one-hot types, or features with mean 0 and deviation 1."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class GraphProcessor(ProcessorBase):
     """Graph processor. A type that the training split does not have becomes zeros.
 
     Attributes:
-        node_types, edge_types: of the training split, sorted.
-        mean, deviation: of each feature of the nodes; empty where these have types.
+        node_types, edge_types: types in the training split, sorted.
+        mean, deviation: of each feature of the nodes; empty if nodes have types.
     """
 
     node_types: tuple[str, ...] = ()
@@ -37,10 +37,10 @@ class GraphProcessor(ProcessorBase):
 
     @classmethod
     def of(cls, graphs: Sequence[Graph]) -> 'GraphProcessor':
-        """Return the processor of the graphs of a training split.
+        """Return the processor for the graphs of a training split.
 
         Raises:
-            UserError: not all have nodes with types, or not all with as many features.
+            UserError: nodes have types in some graphs and features in others, or different numbers of features.
         """
         edge_types = tuple(sorted({each for graph in graphs for each in graph.types if each is not None}))
         if not isinstance(graphs[0].nodes, np.ndarray):
@@ -57,34 +57,34 @@ class GraphProcessor(ProcessorBase):
 
     @property
     def node_features(self) -> int:
-        """F, numbers of a node."""
+        """Number of features of a node (F)."""
         return len(self.node_types) + len(self.mean)
 
     def nodes(self, graph: Graph) -> Float[np.ndarray, 'n F']:
-        """Return the numbers of each node.
+        """Return the features of each node.
 
         Raises:
-            UserError: the nodes have types where features are expected, features where types are, or too many or few.
+            UserError: nodes have types instead of features or the reverse, or another number of features.
         """
         if not self.mean:
             return _one_hot(_names(graph), self.node_types)
         if not isinstance(graph.nodes, np.ndarray):
-            raise UserError(f'{graph.place}: its nodes have types, where those of the training split have features')
+            raise UserError(f'{graph.place}: its nodes have types, but those of the training split have features')
         if graph.nodes.shape[-1] != len(self.mean):
             raise UserError(
-                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, where those of the training split '
-                f'have {len(self.mean)}'
+                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, but those of the training split have '
+                f'{len(self.mean)}'
             )
         return Standardizer(self.mean, self.deviation)(graph.nodes)
 
     def edges(self, graph: Graph) -> Float[np.ndarray, 'm G']:
-        """Return the numbers of each edge; zeros for one without a type."""
+        """Return the features of each edge; zeros for an edge without a type."""
         return _one_hot(graph.types, self.edge_types)
 
 
 def _names(graph: Graph) -> Sequence[str]:
     if isinstance(graph.nodes, np.ndarray):
-        raise UserError(f'{graph.place}: its nodes have features, where those of the training split have types')
+        raise UserError(f'{graph.place}: its nodes have features, but those of the training split have types')
     return graph.nodes
 
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of labelled graphs, one graph a row, as TokenGT has them: a frame for each node, then one for each edge.
+"""Rows of labelled graphs, one graph per row, in TokenGT's layout: a frame per node, then a frame per edge.
 
     node v: (x_v, 0, 1, 0, p_v, p_v);   edge from u to v: (0, x_uv, 0, 1, p_u, p_v)
 
-x are features, p node identifiers, and between them stands whether it is a node or an edge. Kim et al. 2022, "Pure
-Transformers are Powerful Graph Learners", section 2, https://arxiv.org/abs/2207.02505. The model learns its vectors
-for nodes and edges with the linear map of a frame.
+x are features, p node identifiers; the two numbers between them distinguish nodes from edges. Kim et al. 2022, "Pure
+Transformers are Powerful Graph Learners", section 2, https://arxiv.org/abs/2207.02505. The linear map of a frame learns
+the type embeddings of nodes and edges.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Layout(NamedTuple):
     """Layout of a frame.
 
     Attributes:
-        node_features: F of x_v.
-        edge_features: G of x_uv.
-        identifiers: k of p_v.
-        signed: whether each of the k is an eigenvector.
+        node_features: number of features of a node (F), x_v.
+        edge_features: number of features of an edge (G), x_uv.
+        identifiers: size of a node identifier (k), p_v.
+        signed: True if identifiers are eigenvectors.
     """
 
     node_features: int
@@ -38,19 +38,19 @@ class Layout(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Numbers of a frame."""
+        """Size of a frame."""
         return self.node_features + self.edge_features + 2 + 2 * self.identifiers
 
     @property
     def eigenvectors(self) -> Int[np.ndarray, 'width']:
-        """The number of the eigenvector that each place of a frame is of, from 1; 0 for none."""
+        """Index of the eigenvector, from 1, of each component of a frame; 0 for none."""
         numbers = np.zeros(self.width, np.int32)
         if self.signed:
             numbers[self.width - 2 * self.identifiers :] = np.tile(np.arange(self.identifiers) + 1, 2)
         return numbers
 
     def padding(self, context_length: int) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return blank(context_length, self.width) | {'eigenvectors': self.eigenvectors}
 
 
@@ -60,7 +60,7 @@ def frames_of(
     edges: Int[np.ndarray, 'm 2'],
     edge_features: Float[np.ndarray, 'm G'],
 ) -> Float[np.ndarray, 'n+m width']:
-    """Return the frames of a graph, those of its nodes first."""
+    """Return the frames of a graph, nodes first."""
     (n, F), (m, G) = nodes.shape, edge_features.shape
     features = np.block([[nodes, np.zeros((n, G))], [np.zeros((m, F)), edge_features]])
     kinds = np.repeat(np.eye(2), (n, m), axis=0)
@@ -70,16 +70,16 @@ def frames_of(
 
 @dataclass(frozen=True, eq=False)
 class GraphRows:
-    """Rows of labelled graphs, made lazily.
+    """Rows of labelled graphs, built lazily.
 
     Attributes:
-        nodes: [n F], the features of the nodes of each graph.
-        identifiers: [n k], of its nodes.
-        edges: [m 2], the first and the second end of each edge.
-        edge_features: [m G], of its edges.
-        labels: the class of each graph.
-        layout: of a frame.
-        context_length: nodes and edges of a row.
+        nodes: [n F], features of the nodes of each graph.
+        identifiers: [n k], identifiers of its nodes.
+        edges: [m 2], first and second node of each edge.
+        edge_features: [m G], features of its edges.
+        labels: class of each graph.
+        layout: layout of a frame.
+        context_length: number of frames (nodes and edges) per row.
     """
 
     nodes: Ragged
@@ -92,7 +92,7 @@ class GraphRows:
 
     @classmethod
     def of(cls, arrays: Arrays, layout: Layout, context_length: int) -> 'GraphRows':
-        """Return the rows of `arrays_of` graphs."""
+        """Return rows from the arrays of graphs."""
         nodes, identifiers = (Ragged.of(arrays[name], arrays['node_counts']) for name in ('nodes', 'identifiers'))
         edges, features = (Ragged.of(arrays[name], arrays['edge_counts']) for name in ('edges', 'edge_features'))
         return cls(nodes, identifiers, edges, features, arrays['labels'], layout, context_length)
@@ -109,7 +109,7 @@ class GraphRows:
         }
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return self.layout.padding(self.context_length)
 
 

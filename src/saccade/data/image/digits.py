@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Handwritten digits: 1,797 grey images of 8 by 8 pixels, which scikit-learn brings along; nothing is downloaded.
+"""Handwritten digits: 1,797 grey images of 8 by 8 pixels, included in scikit-learn; nothing is downloaded.
 
 Alpaydin, Kaynak 1998, "Optical Recognition of Handwritten Digits", https://doi.org/10.24432/C50P49, its test part.
 """
@@ -23,7 +23,7 @@ from saccade.types import Part, UserError
 __all__ = ['Digits', 'last_fifth', 'stratified_fifth']
 
 _FIFTH = 0.2
-_DARKEST = 16  # the pixels of scikit-learn are counts from 0 to 16
+_DARKEST = 16  # scikit-learn's pixels are counts from 0 to 16
 
 
 def stratified_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
@@ -38,7 +38,7 @@ def last_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images
 
 @dataclass(frozen=True, kw_only=True)
 class Digits(LabelledImagesBase):
-    """Handwritten digits. Attributes: held_out, which of them are the validation split."""
+    """Handwritten digits. Attributes: held_out, selects the validation split."""
 
     processor: Part[ImageProcessor] = Part(ImageProcessor, (('channels', 1), ('size', (8, 8))))  # noqa: RUF009
     held_out: Part
@@ -50,7 +50,7 @@ class Digits(LabelledImagesBase):
             from sklearn.datasets import load_digits
         except ImportError as error:
             raise UserError(
-                "data.image.digits:Digits: the digits are scikit-learn's, which is not installed: "
+                'data.image.digits:Digits: the digits are in scikit-learn, which is not installed: '
                 'pip install "saccade[vision]"'
             ) from error
         found = load_digits()

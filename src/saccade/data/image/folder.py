@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Labelled images in folders named after their classes, or of a TFDS dataset; larger than memory if need be.
+"""Labelled images in folders named after their classes, or from a TFDS dataset; they may exceed memory.
 
-    PATH/CLASS/*.png                a share of each class is held out; or
-    PATH/train/CLASS/*.png          with PATH/validation, valid, val or test beside it
+    PATH/CLASS/*.png                a fraction of each class is held out; or
+    PATH/train/CLASS/*.png          with PATH/validation, valid, val or test next to it
 
-Files are decoded when a batch asks for them. Their names and sizes say whether the data changed, not their contents.
+Files are decoded on demand. Changes of the data are detected by file names and sizes, not by contents.
 """
 
 from collections.abc import Collection, Mapping
@@ -31,13 +31,13 @@ _Labelled = tuple[Mapping[str, Labelled], str]
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFolder(LabelledImagesBase):
-    """Labelled images in folders, or of a TFDS dataset.
+    """Labelled images in folders, or from a TFDS dataset.
 
     Attributes:
-        classes: C, how many there are.
-        path: a folder of images by class, or that of a prepared TFDS dataset; or
-        name: of a TFDS dataset with an 'image' and a 'label'.
-        validation: share of each class that is held out, where no folder and no split is.
+        classes: number of classes (C).
+        path: a folder of images by class, or the folder of a prepared TFDS dataset; or
+        name: a TFDS dataset with an 'image' and a 'label'.
+        validation: fraction of each class to hold out, if there is no folder or split for it.
     """
 
     classes: Count
@@ -76,12 +76,12 @@ class ImageFolder(LabelledImagesBase):
 
 
 def _endings() -> Collection[str]:
-    formats = (*FORMATS, 'MPO')  # which has an ending of its own
+    formats = (*FORMATS, 'MPO')  # MPO has its own ending
     return {ending for ending, format in Image.registered_extensions().items() if format in formats}
 
 
 def images_by_class(folder: Path) -> tuple[ImageFiles, Int[np.ndarray, 'images'], tuple[str, ...]]:
-    """Return the images in the folders of a folder, the class of each, and the names of the classes, in order.
+    """Return the images in the subfolders of a folder, the class of each, and the sorted names of the classes.
 
     Raises:
         UserError: there are none.
@@ -95,5 +95,5 @@ def _labels(picked: Picked, classes: int) -> np.ndarray:
     labels = np.array([int(picked[index]['label']) for index in range(len(picked))], np.int32)
     for index, label in enumerate(labels.tolist()):
         if not 0 <= label < classes:
-            raise UserError(f'{picked.place(index)}: has the class {label}, where there are 0 to {classes - 1}')
+            raise UserError(f'{picked.place(index)}: has the class {label}, but classes are 0 to {classes - 1}')
     return labels

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Image processors of Hugging Face folders, as fields of ours: resize, crop the centre, rescale and normalise.
+"""Image processors of Hugging Face folders, as our fields: resize, centre crop, rescale and normalise.
 
-The names and settings are those of the image processors of ViT, DeiT, CLIP and SigLIP in transformers, versions 4 and
-5, and of the feature extractors before them, which left settings out and wrote sizes as one number.
+Names and settings are as in the image processors of ViT, DeiT, CLIP and SigLIP in transformers, versions 4 and 5,
+and of the earlier feature extractors, which omitted settings and wrote sizes as one number.
 """
 
 import json
@@ -22,7 +22,7 @@ _USUAL = {
     'crop_size': 224, 'do_rescale': True, 'rescale_factor': 1 / 255, 'do_normalize': True, 'image_mean': 0.5,
     'image_std': 0.5,
 }  # fmt: skip
-# Defaults that differ, by the model that the class is named after.
+# Defaults that differ, by the model in the class's name.
 _CLASSES: dict[str, dict[str, Any]] = {
     'vit': {},
     'deit': {'size': {'height': 256, 'width': 256}, 'resample': 3, 'do_center_crop': True},
@@ -33,7 +33,7 @@ _CLASSES: dict[str, dict[str, Any]] = {
     'siglip': {'size': {'height': 224, 'width': 224}, 'default_to_square': False, 'resample': 3},
 }  # fmt: skip
 _TYPES = ('image_processor_type', 'feature_extractor_type')
-# Images of other kinds are converted whether a folder says so or not; transformers fails on those it does not convert.
+# Images of other kinds are always converted; transformers fails on those that it does not convert.
 _HARMLESS = (
     *_TYPES, 'auto_map', 'data_format', 'device', 'disable_grouping', 'do_convert_rgb', 'image_seq_length',
     'input_data_format', 'processor_class', 'return_tensors', 'transformers_version',
@@ -72,25 +72,25 @@ def preprocessor_config(processor: Any) -> dict[str, Any]:
 
 
 def of_preprocessor(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the fields of the image processor that a preprocessor_config.json describes.
+    """Return the fields of the image processor in a preprocessor_config.json.
 
     Args:
-        folder: whose config.json names the model, if the settings name no class.
+        folder: folder whose config.json has the model, if the settings name no class.
 
     Raises:
-        UserError: a setting cannot be represented; it and what can be are named.
+        UserError: a setting is not supported; the message has it and the supported ones.
     """
     given = {key: value for key, value in found.items() if value is not None}
     for key, value in given.items():
         if value is not False and key not in (*_USUAL, *_HARMLESS) and not key.startswith('_'):
-            raise UserError(f'{key} is {value!r}; only resizing, cropping the centre and normalising are supported')
+            raise UserError(f'{key} is {value!r}; only resizing, centre cropping and normalising are supported')
     settings = {**_USUAL, **_CLASSES[_class(given, folder)], **given}
     size = _edges('size', settings['size'], settings['default_to_square'])
     made = _edges('crop_size', settings['crop_size'], True) if settings['do_center_crop'] else size
     if len(made) == 1:
         raise UserError(
-            f'size is {settings["size"]!r}, which makes images of several sizes; a shortest edge needs '
-            'do_center_crop, and a crop_size of height and width'
+            f'size is {settings["size"]!r}, which gives images of several sizes; a shortest edge needs do_center_crop, '
+            'and a crop_size of height and width'
         )
     number = settings['resample']
     if number not in [*Image.Resampling]:
@@ -108,12 +108,14 @@ def of_preprocessor(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _class(given: Mapping[str, Any], folder: Path) -> str:
-    """Name of the model that the class of the image processor is named after."""
+    """Return the model in the name of the image processor's class."""
     key = next((key for key in _TYPES if key in given), None)
     if key is not None:
         name = re.sub(r'(ImageProcessor|FeatureExtractor)(Fast|Pil)?$', '', given[key]).lower()
         if name not in _CLASSES:
-            raise UserError(f'{key} {given[key]!r} is not supported; those of ViT, DeiT, CLIP and Siglip are')
+            raise UserError(
+                f'{key} {given[key]!r} is not supported; the supported ones are of ViT, DeiT, CLIP and Siglip'
+            )
         return name
     config = Path(folder) / 'config.json'
     model = json.loads(read_text(config)).get('model_type') if config.is_file() else None
@@ -121,7 +123,7 @@ def _class(given: Mapping[str, Any], folder: Path) -> str:
 
 
 def _edges(key: str, value: Any, square: bool) -> tuple[int, ...]:
-    """Rows and columns of a size, or its shortest edge alone."""
+    """Return rows and columns of a size, or only its shortest edge."""
     edges = value
     if isinstance(value, int):
         edges = {'height': value, 'width': value} if square else {'shortest_edge': value}
@@ -133,13 +135,13 @@ def _edges(key: str, value: Any, square: bool) -> tuple[int, ...]:
             if edges.keys() == {*names} and all(type(edge) is int and edge > 0 for edge in edges.values()):
                 return tuple(edges[name] for name in names)
     raise UserError(
-        f"{key} is {value!r}, which cannot be represented; {{'height': rows, 'width': columns}} and "
-        "{'shortest_edge': pixels} can"
+        f"{key} is {value!r}, which is not supported; supported are {{'height': rows, 'width': columns}} and "
+        "{'shortest_edge': pixels}"
     )
 
 
 def _scale(factor: Any) -> float:
-    """What 1 in our pixels, from 0 to 1, is in theirs."""
+    """Return the rescaled value of a pixel of 255, which is 1 in our processor."""
     if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < float('inf'):
         raise UserError(f'rescale_factor is {factor!r}; it must be a number above 0')
     return 255.0 * factor

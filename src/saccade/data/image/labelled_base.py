@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the datasets of labelled images."""
+"""Base of datasets of labelled images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class LabelledImagesBase(LabelledFilesBase):
         """Return rows, columns and channels of an image.
 
         Raises:
-            UserError: the processor makes others.
+            UserError: the processor's images have another shape.
         """
         return self.processor().require_shape(processor, 'data.processor')
 

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Image processor: resize, cut out the centre, take pixels from [0, 1], subtract a mean and divide by a deviation.
+"""Image processor: resize, crop the centre, scale pixels to [0, 1], subtract a mean and divide by a deviation.
 
     x = (pixels / 255 - mean) / deviation,      by channel
 
-The order of steps and the meaning of a shortest edge are those of the image processors of Hugging Face transformers
-that use Pillow.
+The order of steps and the meaning of a shortest edge are as in Hugging Face's image processors based on Pillow.
 """
 
 import functools
@@ -24,7 +23,7 @@ from saccade.types import Count, UserError, require_positive
 __all__ = ['ImageProcessor']
 
 RESAMPLING = {name.lower(): int(value) for name, value in Image.Resampling.__members__.items()}
-_MODES = {1: 'L', 3: 'RGB'}  # by channels
+_MODES = {1: 'L', 3: 'RGB'}  # by number of channels
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,14 @@ class ImageProcessor(ProcessorBase):
     """Image processor.
 
     Attributes:
-        size: rows and columns of what it makes, in pixels.
-        channels: 1 of grey images, 3 of coloured ones.
-        resize: rows and columns to scale to; one number: the shortest edge, the ratio of the edges staying; None: no
+        size: rows and columns of the output, in pixels.
+        channels: 1 for grey images, 3 for colour.
+        resize: rows and columns to scale to; one number: the shortest edge, with a constant aspect ratio; None: no
             scaling.
-        resampling: how pixels are interpolated, by Pillow's name.
+        resampling: interpolation, by Pillow's name.
         mean, deviation: of each channel of pixels in [0, 1].
-        convert: whether images of another kind are converted: grey ones to colours and the reverse, 16 bits to 8,
-            transparent ones laid on white. Otherwise they are refused.
+        convert: convert images of another kind: grey to colour and the reverse, 16 bits to 8, transparent ones onto
+            white. Otherwise they raise an error.
     """
 
     size: tuple[Count, Count]
@@ -58,21 +57,19 @@ class ImageProcessor(ProcessorBase):
         if self.channels not in _MODES:
             raise UserError(f'image processor: channels must be 1 or 3, not {self.channels}')
         if self.resampling not in RESAMPLING:
-            raise UserError(
-                f"image processor: there is no resampling '{self.resampling}'; there are {', '.join(RESAMPLING)}"
-            )
+            raise UserError(f"image processor: unknown resampling '{self.resampling}'; known: {', '.join(RESAMPLING)}")
         if {len(self.mean), len(self.deviation)} - {1, self.channels} or min(self.deviation) <= 0:
             raise UserError(
                 f'image processor: mean {list(self.mean)} and deviation {list(self.deviation)} need one number, or one '
-                f'for each of {self.channels} channels; deviations are above 0'
+                f'for each of {self.channels} channels; deviations must be above 0'
             )
 
     @classmethod
     def load(cls, folder: Path) -> 'ImageProcessor | None':
-        """Read the processor of a run's folder or of a Hugging Face directory; None where there is none.
+        """Read the processor of a run's folder or of a Hugging Face directory; None if there is none.
 
         Raises:
-            UserError: its file is damaged, or has a setting that cannot be represented.
+            UserError: its file is damaged, or has an unsupported setting.
         """
         theirs = {name: functools.partial(read, folder=folder) for name, read in _HUGGING_FACE.items()}
         readers = {FILE: cls._fields} | theirs
@@ -85,7 +82,7 @@ class ImageProcessor(ProcessorBase):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Rows, columns and channels of what it makes."""
+        """Rows, columns and channels of the output."""
         return *self.size, self.channels
 
     def require_shape(self, made: 'ImageProcessor', where: str) -> tuple[int, int, int]:
@@ -105,13 +102,13 @@ class ImageProcessor(ProcessorBase):
         return self.shape
 
     def __call__(self, image: Image.Image, place: str) -> Float[np.ndarray, 'rows columns channels']:
-        """Return the pixels of an image, in float32.
+        """Return the normalised pixels of an image, in float32.
 
         Args:
-            place: where the image stands, as a message is to name it.
+            place: place of the image, for messages.
 
         Raises:
-            UserError: it is of another kind and is not to be converted, or of another size and is not to be scaled.
+            UserError: the image is of another kind and `convert` is off, or of another size and `resize` is None.
         """
         image = self._resized(self._of_mode(image, place))
         if self.resize is None and image.size != self.size[::-1]:
@@ -128,11 +125,9 @@ class ImageProcessor(ProcessorBase):
         if image.mode == mode and not image.has_transparency_data:
             return image
         if image.mode == 'F':
-            raise UserError(
-                f'{place}: has pixels of floating point, whose range is not known; save it with 8 or 16 bits'
-            )
+            raise UserError(f'{place}: has floating-point pixels, whose range is unknown; save it with 8 or 16 bits')
         if image.mode in ('P', '1') and not image.has_transparency_data and mode == 'RGB':
-            return image.convert(mode)  # nothing is lost
+            return image.convert(mode)  # lossless
         if not self.convert:
             clear = ' with transparency' if image.mode == mode else ''
             raise UserError(
@@ -157,25 +152,25 @@ class ImageProcessor(ProcessorBase):
 
 
 def _of_8_bits(image: Image.Image, place: str) -> Image.Image:
-    """An image of 16 bits with 8.
+    """Convert an image of 16 bits to 8 bits.
 
     Raises:
         UserError: its pixels have more than 16 bits.
     """
     pixels = np.asarray(image, np.int64)
     if pixels.min() < 0 or pixels.max() >= 1 << 16:
-        raise UserError(f'{place}: has pixels from {pixels.min()} to {pixels.max()}; those of 16 bits are 0 to 65535')
+        raise UserError(f'{place}: has pixels from {pixels.min()} to {pixels.max()}; 16-bit pixels are 0 to 65535')
     return Image.fromarray((pixels // 257).astype(np.uint8))
 
 
 def _shortest(image: Image.Image, edge: int) -> tuple[int, int]:
-    """Rows and columns of an image whose shortest edge is scaled to `edge`."""
+    """Return rows and columns of an image after scaling its shortest edge to `edge`."""
     rows, columns = image.height, image.width
     return (int(edge * rows / columns), edge) if columns < rows else (edge, int(edge * columns / rows))
 
 
 def _centre(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """The centre of an image; black stands around one that is smaller."""
+    """Return the centre of an image, padded with black if it is smaller."""
     for axis, wanted in enumerate(size):
         there = pixels.shape[axis]
         if there == wanted:

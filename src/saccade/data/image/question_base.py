@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of questions about images that are answered by a span of a text, as rows for an encoder.
+"""Base of questions about images, answered by a span of a text, as rows for an encoder.
 
-    the image, and beside it  [CLS] question [SEP] window of the context [SEP]
+    the image, and  [CLS] question [SEP] window of the context [SEP]
 
 The context is the text that accompanies the image. A long one is read in windows, as in `data.encoder.questions`, and
 each window has the whole image.
@@ -31,16 +31,16 @@ from saccade.types import Part
 
 @dataclass(frozen=True, eq=False)
 class ImageInquiry(Inquiry):
-    """Questions about images, by split. Attributes: images, that of each question of a split."""
+    """Questions about images, by split. Attributes: images, the image of each question, by split."""
 
     images: Mapping[str, ImageSource]
 
 
 @dataclass(frozen=True, eq=False)
 class ImageWindowRows(WindowRows):
-    """Rows of a question, a window on its context and its image.
+    """Rows of a question, a window of its context and its image.
 
-    Attributes: images, by the number of the question; processor of them.
+    Attributes: images, by question index; processor of the images.
     """
 
     images: ImageSource
@@ -51,27 +51,27 @@ class ImageWindowRows(WindowRows):
         return super().__getitem__(row) | {'images': self.processor(self.images[number], self.images.place(number))}
 
     def padding(self) -> Row:
-        """A row of no question."""
+        """Return a row of padding."""
         return super().padding() | _black(self.processor)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageQuestionsBase(QuestionsBase):
-    """Base of questions about images, answered by spans of the texts that accompany them.
+    """Base of questions about images, answered by spans of accompanying texts.
 
-    Attributes: images, the processor that makes numbers of pixels.
+    Attributes: images, the image processor.
     """
 
     images: Part[ImageProcessor]
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The columns of the image's path, of the question and of the context."""
+        """Columns of the image's path, of the question and of the context."""
         return {'image': 'image', **super().inputs}
 
     @property
     def example(self) -> dict[str, str]:
-        """A sample of each input, as the commands that a run prints need one."""
+        """Sample of each input, for the example commands that a run prints."""
         return {
             'image': 'image.png',
             'question': 'What colour is the circle on the left?',
@@ -79,11 +79,11 @@ class ImageQuestionsBase(QuestionsBase):
         }
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return super().batch_like(batch_size) | batch_of(_black(self.images()), batch_size)
 
     def open_processor(self, folder: Path) -> TokenizerAndImages | None:
-        """Open the tokenizer of a folder and its image processor, which is the config's where there is none.
+        """Open the tokenizer of a folder with its image processor, or else the config's.
 
         Raises:
             UserError: a file is damaged.
@@ -92,24 +92,25 @@ class ImageQuestionsBase(QuestionsBase):
         return tokenizer and TokenizerAndImages(tokenizer, ImageProcessor.load(folder) or self.images())
 
     def frame(self, processor: TokenizerAndImages) -> Frame:
-        """Return how the texts stand in a row.
+        """Return the row layout of the texts.
 
         Raises:
-            UserError: the tokenizer lacks a special token, or the images are of another size than the data's.
+            UserError: the tokenizer lacks a special token, or the processor's images have another shape than the
+                data's.
         """
         self.images().require_shape(processor.images, 'data.images')
         return super().frame(processor)
 
     def read(self, path: Path) -> FileRecords:
-        """Read a file of records. The path of an image counts from the file's folder."""
+        """Read a file of records. Paths of images are relative to the file's folder."""
         return resolved(read_records(path, tuple(self.inputs.values())))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: TokenizerAndImages) -> QuestionSplit:
-        """Return questions without a known answer, each in the rows that its context takes.
+        """Return questions without answers, each in the rows of its context.
 
         Raises:
-            UserError: a question or a context is no text, a context is empty, or the tokenizer lacks a character; an
-                image cannot be read, or is of a kind that the processor refuses.
+            UserError: a question or a context is not text, a context is empty, or the tokenizer cannot encode a
+                character; an image cannot be read, or is of a kind that the processor does not convert.
         """
         images = ImageFiles([expanded(path) for path in strings(records, 'image')])
         return _seen(super().unanswered(records, names, processor), images, processor)
@@ -125,7 +126,7 @@ class ImageQuestionsBase(QuestionsBase):
 
 
 def _seen(split: QuestionSplit, images: ImageSource, processor: TokenizerAndImages) -> QuestionSplit:
-    """Put the image of each question beside its rows."""
+    """Add the image of each question to its rows."""
     return replace(split, rows=ImageWindowRows(**vars(split.rows), images=images, processor=processor.images))
 
 
@@ -134,10 +135,10 @@ def _black(processor: ImageProcessor) -> Row:
 
 
 def resolved(records: FileRecords) -> FileRecords:
-    """Records whose images are found from any folder.
+    """Return the records with image paths that do not depend on the working directory.
 
     Raises:
-        UserError: the path of an image is no text.
+        UserError: the path of an image is not text.
     """
     folder = records.path.parent
     paths = [str(folder / expanded(path)) for path in strings(records, 'image')]

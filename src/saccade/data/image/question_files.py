@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about images of the user's own, in JSON lines or CSV: an image, a question, a text and the answer in it.
+"""Questions about the user's images, in JSON lines or CSV: an image, a question, a text and the answer in it.
 
     {"image": "a.png", "question": "What is the sign?", "context": "Stop signs and crossings", "answer": "Stop signs"}
 
-The path of an image counts from the folder of the file. The answer is the first place of the context where these
-characters stand; an empty one says that the text does not answer the question. What is asked of one image is in one
-split.
+Paths of images are relative to the folder of the file. The answer is the first occurrence of its text in the context;
+an empty answer means that the question is unanswerable. All questions about an image are in one split.
 """
 
 from collections.abc import Mapping
@@ -33,7 +32,7 @@ class ImageQuestionFiles(ImageQuestionsBase):
 
     Attributes:
         path: a file of records; or a folder with one named after each split, as in `data.corpus.records`.
-        validation: the share of images kept for validation, where there is no split of its own.
+        validation: fraction of images for validation, if there is no such split.
     """
 
     path: str
@@ -56,7 +55,7 @@ class ImageQuestionFiles(ImageQuestionsBase):
         paths = list(strings(found, 'image'))
         chosen = held_out(set(paths), self.validation)
         if not chosen:
-            raise UserError(f'{path}: asks about one image, and about none besides for validation')
+            raise UserError(f'{path}: asks about one image; a validation split needs at least two')
         return {
             'train': found.only([each not in chosen for each in paths]),
             'validation': found.only([each in chosen for each in paths]),
@@ -67,23 +66,23 @@ def _questions(records: FileRecords) -> list[Question]:
     """Return the question of each record.
 
     Raises:
-        UserError: one of its texts is none, or the answer does not stand in the context.
+        UserError: a value is not text, or the answer is not in the context.
     """
     columns = (strings(records, name) for name in ('question', 'context', 'answer'))
     found = []
     for index, (question, context, answer) in enumerate(zip(*columns, strict=True)):
         place, start = records.place(index), context.find(answer)
         if start < 0:
-            raise UserError(f'{place}: the answer {answer!r} does not stand in the context')
+            raise UserError(f'{place}: the answer {answer!r} is not in the context')
         found.append(Question(place, '', question, context, (Answer(answer, start),) if answer else ()))
     return found
 
 
 def _images(records: FileRecords) -> ImageFiles:
-    """Return the image of each record, which is read when its turn comes.
+    """Return the image of each record, read on demand.
 
     Raises:
-        UserError: there is no such file.
+        UserError: a file does not exist.
     """
     paths = [Path(path) for path in strings(records, 'image')]
     for index, path in enumerate(paths):

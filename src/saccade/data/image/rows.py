@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of labelled images, one image a row, decoded and processed when it is asked for."""
+"""Rows of labelled images, one image per row, decoded and processed on demand."""
 
 import struct
 import warnings
@@ -18,28 +18,28 @@ from saccade.data.image.processor import ImageProcessor
 from saccade.data.split import Row, Split
 from saccade.types import IGNORED, UserError
 
-# Pillow goes by the content, and for some formats starts a program: Ghostscript for PostScript. An MPO, as cameras
-# write it, opens as a JPEG.
+# Pillow detects the format from the content, and for some formats starts a program: Ghostscript for PostScript. An MPO,
+# a format of cameras, opens as a JPEG.
 FORMATS = ('PNG', 'JPEG', 'GIF', 'BMP', 'WEBP', 'TIFF')
-warnings.filterwarnings('error', category=Image.DecompressionBombWarning)  # in one thread only, it would reach others
+warnings.filterwarnings('error', category=Image.DecompressionBombWarning)  # a filter in one thread would affect others
 
 
 @runtime_checkable
 class ImageSource(Protocol):
-    """Protocol of images with random access by number."""
+    """Protocol of images with random access by index."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Image.Image: ...
 
     def place(self, index: int) -> str:
-        """Where an image stands, as a message is to name it."""
+        """Return the place of an image, for messages."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
-    """Images in files, upright as their EXIF orientation says. Attributes: paths of them."""
+    """Images in files, rotated upright by their EXIF orientation. Attributes: paths."""
 
     paths: Sequence[Path]
 
@@ -50,10 +50,10 @@ class ImageFiles:
         path = self.paths[index]
         try:
             with Image.open(path, formats=FORMATS) as image:
-                # The second image of an MPO, as cameras write JPEGs, is a preview or a map of brightness.
+                # The second image of an MPO, in cameras' JPEG files, is a preview or a gain map.
                 if getattr(image, 'is_animated', False) and image.format != 'MPO':
                     raise UserError(
-                        f'{path}: has {image.n_frames} images or pages; save the one that is meant by itself'
+                        f'{path}: has {image.n_frames} images or pages; save one of them as a separate file'
                     )
                 return ImageOps.exif_transpose(image)
         except FileNotFoundError:
@@ -66,13 +66,13 @@ class ImageFiles:
             raise UserError(f'{path}: cannot be read as an image, and may be cut short: {error}') from error
 
     def place(self, index: int) -> str:
-        """The path of an image."""
+        """Return the path of an image."""
         return str(self.paths[index])
 
 
 @dataclass(frozen=True, eq=False)
 class ImageRecords:
-    """Images that are arrays in a column of records, as TFDS has them. Attributes: records; column."""
+    """Images stored as arrays in a column of records, as in TFDS. Attributes: records; column."""
 
     records: RecordSource
     column: str
@@ -83,11 +83,11 @@ class ImageRecords:
     def __getitem__(self, index: int) -> Image.Image:
         pixels = self.records[index][self.column]
         if pixels.dtype != np.uint8:
-            raise UserError(f'{self.place(index)}: has pixels of {pixels.dtype}, where uint8 is expected')
+            raise UserError(f'{self.place(index)}: has pixels of {pixels.dtype}, but uint8 is expected')
         return of_array(pixels)
 
     def place(self, index: int) -> str:
-        """Where a record stands."""
+        """Return the place of a record, for messages."""
         return self.records.place(index)
 
 
@@ -105,12 +105,12 @@ class ImageArrays:
         return of_array(self.pixels[index])
 
     def place(self, index: int) -> str:
-        """The number of an image."""
+        """Return the place of an image, for messages."""
         return f'{self.name}[{index}]'
 
 
 def of_array(pixels: UInt8[np.ndarray, 'rows columns channels']) -> Image.Image:
-    """Return an image of pixels; of one channel it is grey."""
+    """Return an image from pixels; one channel gives a grey image."""
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
@@ -118,7 +118,7 @@ def of_array(pixels: UInt8[np.ndarray, 'rows columns channels']) -> Image.Image:
 class ImageRows:
     """Rows of labelled images.
 
-    Attributes: images; labels, the class of each; processor of them.
+    Attributes: images; labels, class of each; processor.
     """
 
     images: ImageSource
@@ -133,7 +133,7 @@ class ImageRows:
         return row_of(pixels) | {'example': np.int32(row), 'label': np.int32(self.labels[row])}
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return blank(self.processor.shape)
 
 
@@ -147,16 +147,16 @@ class ImageSplit(Split):
 
     @property
     def answers(self) -> np.ndarray:
-        """The class of each image."""
+        """Class of each image."""
         return self.rows.labels
 
 
 def row_of(pixels: np.ndarray) -> Row:
-    """Return the arrays of one image, which is one place of one segment."""
+    """Return the arrays of one image, which is one position of one segment."""
     return {'images': pixels, 'segments': np.ones(1, np.int32), 'positions': np.zeros(1, np.int32)}
 
 
 def blank(shape: tuple[int, int, int]) -> Row:
-    """Return the row of padding."""
+    """Return a row of padding."""
     row = row_of(np.zeros(shape, np.float32))
     return row | {'segments': np.zeros(1, np.int32), 'example': np.int32(-1), 'label': np.int32(IGNORED)}

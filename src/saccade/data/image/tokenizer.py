@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Processor of texts that come with images: a tokenizer, and the image processor that is kept beside it."""
+"""Processor of texts with images: a tokenizer, and an image processor that is stored with it."""
 
 import hashlib
 from pathlib import Path
@@ -11,7 +11,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 
 
 class TokenizerAndImages(Tokenizer):
-    """Tokenizer with the processor of the images that come with its texts. Attributes: images, that processor."""
+    """Tokenizer with an image processor. Attributes: images, the image processor."""
 
     def __init__(self, tokenizer: Tokenizer, images: ImageProcessor):
         super().__init__(tokenizer.backend, roles=tokenizer.roles, file=tokenizer.file)
@@ -19,7 +19,7 @@ class TokenizerAndImages(Tokenizer):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both digests, in hexadecimal."""
+        """SHA-256 of both digests, in hexadecimal."""
         return hashlib.sha256((super().digest + self.images.digest).encode()).hexdigest()
 
     def save(self, folder: Path | str) -> None:
@@ -33,7 +33,7 @@ class TokenizerAndImages(Tokenizer):
 
 
 def open_tokenizer_and_images(folder: Path) -> TokenizerAndImages | None:
-    """Open both in a run's folder or a Hugging Face directory; None where one is missing.
+    """Open both in a run's folder or a Hugging Face directory; None if one is missing.
 
     Raises:
         UserError: a file is damaged.

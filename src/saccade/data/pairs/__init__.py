@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets of a source text and a target text.
 
-Not here: pairs that are generated (`data/synthetic/`).
+Not here: generated pairs (`data/synthetic/`).
 """

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of sequence-to-sequence datasets: records of a source and a target text become rows of both.
+"""Base of sequence-to-sequence datasets: records of a source and a target text become rows.
 
-Nothing is cut. Training leaves pairs out of which a text is too long for a row; a held-out pair stays and is
-evaluated: for a source that is too long nothing is generated, and a target that is too long costs no loss. Either is
-reported, with how many there are and where the first one stands.
+Texts are not truncated. Training skips pairs with a text too long for a row; a held-out pair is kept and evaluated: a
+source that is too long has an empty translation, and a target that is too long adds no loss. Both are logged, with
+their number and the place of the first.
 """
 
 import itertools
@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """Rows of source-target pairs, made lazily. Attributes: numbers, of the rows among those of the split."""
+    """Rows of source-target pairs, built lazily. Attributes: numbers, index of each row in its split."""
 
     frame: PairFrame
     source: Ragged
@@ -51,13 +51,13 @@ class PairRows:
         return self.frame.row(self.source[number], self.target[number]) | {'row': np.int32(number)}
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return self.frame.padding()
 
 
 @dataclass(frozen=True, eq=False)
 class Texts(Sequence[str]):
-    """Texts by number. Attributes: of each, its bytes in UTF-8."""
+    """Texts by index. Attributes: bytes, the UTF-8 bytes of each text."""
 
     bytes: Ragged
 
@@ -72,7 +72,7 @@ class Texts(Sequence[str]):
 class PairSplit(Split):
     """Split of source-target pairs.
 
-    Attributes: sources and targets as they were given, by the number of their row; what turns tokens into text.
+    Attributes: sources and references (targets) as given, by row index; tokenizer, which decodes tokens.
     """
 
     rows: PairRows
@@ -81,13 +81,13 @@ class PairSplit(Split):
     tokenizer: Tokenizer
 
     def text(self, ids: Iterable[SupportsInt]) -> str:
-        """The text of tokens that were written."""
+        """Return the text of generated tokens."""
         return self.tokenizer.decode(ids)
 
     reports: ClassVar[tuple[Metric, ...]] = (PERPLEXITY,)
 
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Perplexity, by token."""
+        """Return perplexity per token."""
         return {'perplexity': math.exp(min(metrics['loss'], 700.0))}
 
 
@@ -96,16 +96,16 @@ class FromPairs(TokenizedBase):
     """Base of datasets of source-target pairs.
 
     Attributes:
-    tokenizer: how to train the tokenizer, on both sides; it needs an end token.
-    source_context_length: tokens of the source, the end token among them.
-    context_length: tokens of the target, the end token among them.
-    start: the special token that the target starts with; None: the one that the tokenizer's folder names, else the
-        end token.
-    buckets: lengths, in tokens of a side, of pairs that are learned from in batches of their own, with as many more
-        rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
-    source_tokenizer: how to train one on the sources alone, where they have a vocabulary of their own; `tokenizer` is
-        then trained on the targets alone.
-    mode: the special token before each source, of a model that knows several; None for none.
+    tokenizer: trainer of the tokenizer, on both sides; it needs an end token.
+    source_context_length: number of tokens of the source, including the end token.
+    context_length: number of tokens of the target, including the end token.
+    start: special token at the start of the target; None for the one that the tokenizer's folder names, or else the end
+        token.
+    buckets: lengths, in tokens per side, of shorter rows in separate training batches, which have proportionally more
+        rows; lengths above the contexts are ignored; empty for rows of one length.
+    source_tokenizer: trainer of a separate tokenizer on the sources, if they have their own vocabulary; `tokenizer` is
+        then trained on the targets only.
+    mode: special token of a mode before each source, for a model with several modes; None for none.
     """
 
     tokenizer: Part[Trainer]
@@ -120,20 +120,20 @@ class FromPairs(TokenizedBase):
 
     def __post_init__(self) -> None:
         if any(shorter >= longer for shorter, longer in itertools.pairwise((0, *self.buckets))):
-            raise UserError(f'data.buckets: {list(self.buckets)} must be lengths of 1 or more that grow')
+            raise UserError(f'data.buckets: {list(self.buckets)} must be increasing lengths of 1 or more')
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         return self.batches_like(batch_size)[0]
 
     def batches_like(self, batch_size: int) -> list[dict[str, jax.ShapeDtypeStruct]]:
-        """Return the shapes of all batches that are learned from; first of the longest rows, last of the shortest."""
+        """Return the shapes of all training batches; first the one of the longest rows, last of the shortest."""
         *shorter, frame = self._frames(PairFrame(self.source_context_length, self.context_length, start=0, end=0))
         frames = [frame, *reversed(shorter)]
         return [batch_of(each.padding(), bucketed(batch_size, frame.tokens / each.tokens)) for each in frames]
 
     def frame(self, tokenizer: Tokenizer) -> PairFrame:
-        """How a pair stands in a row.
+        """Return the row layout of a pair.
 
         Raises:
             UserError: the tokenizer lacks a special token.
@@ -142,14 +142,14 @@ class FromPairs(TokenizedBase):
         return frame.in_mode(tokenizer, self.mode)
 
     def _frames(self, frame: PairFrame) -> list[PairFrame]:
-        """The frames of pairs by their length, the longest last."""
+        """Return the frames of pairs by length, the longest last."""
         longest = max(self.source_context_length, self.context_length)
         return [*(frame.shorter(length) for length in self.buckets if length < longest), frame]
 
     @property
     @abstractmethod
     def _columns(self) -> tuple[str, str]:
-        """The columns of the sources and of the targets."""
+        """Columns of the sources and of the targets."""
 
     @property
     def _key(self) -> Any:
@@ -169,16 +169,16 @@ class FromPairs(TokenizedBase):
         return itertools.chain.from_iterable(pair[sides] for pair in self._pairs(examples))
 
     def _pairs(self, records: RecordSource) -> Iterator[tuple[str, str]]:
-        """The texts of each pair, each read when its turn comes.
+        """Yield the texts of each pair, each read on demand.
 
         Raises:
-            UserError: one is no text; its place is named.
+            UserError: a value is not text; the message has its place.
         """
         for index in range(len(records)):
             record = records[index]
             for column in self._columns:
                 if not isinstance(record[column], str):
-                    raise UserError(f"{records.place(index)}: '{column}' is no text, but {record[column]!r}")
+                    raise UserError(f"{records.place(index)}: '{column}' is not text, but {record[column]!r}")
             yield tuple(record[column] for column in self._columns)
 
     def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
@@ -203,10 +203,10 @@ class FromPairs(TokenizedBase):
         return arrays
 
     def _filled(self, texts: Sequence[Sequence[str]], records: RecordSource) -> np.ndarray:
-        """The numbers of the pairs that have two texts.
+        """Return the indices of the pairs with two non-empty texts.
 
         Raises:
-            UserError: one of the user's own has not, or none has.
+            UserError: a pair of the user's files has an empty text, or all pairs have.
         """
         filled = np.array([[bool(text.strip()) for text in column] for column in texts])
         empty = np.flatnonzero(~filled.all(axis=0))
@@ -214,7 +214,7 @@ class FromPairs(TokenizedBase):
             side = self._columns[int(np.flatnonzero(~filled[:, empty[0]])[0])]
             if not isinstance(records, DatasetRecords):
                 raise UserError(f"{records.place(int(empty[0]))}: '{side}' is empty; a pair needs both texts")
-            said = "%s: %d of %d pairs have an empty text and are left out; the first is %s, '%s'"
+            said = "%s: %d of %d pairs have an empty text and are skipped; the first is %s, '%s'"
             _LOG.warning(said, records.name, len(empty), len(records), records.place(int(empty[0])), side)
         if len(empty) == len(records):
             raise UserError('data: no pair has two texts')
@@ -240,20 +240,20 @@ class _Prepared:
         return cls(name, tokens, texts, arrays['record'], records)
 
     def only(self, chosen: np.ndarray) -> '_Prepared':
-        """Some of the pairs."""
+        """Return some of the pairs."""
         tokens, texts = (
             tuple(Ragged(each.values, each.spans[chosen]) for each in sides) for sides in (self.tokens, self.texts)
         )
         return replace(self, tokens=tokens, texts=texts, record=self.record[chosen])
 
     def split(self, frames: Sequence[PairFrame], tokenizer: Tokenizer) -> PairSplit:
-        """Make rows of the pairs, having said what is wrong with them; those to learn from lie in buckets too.
+        """Build rows from the pairs, and log their problems; training pairs are also put in buckets.
 
         Args:
-            frames: of the pairs by their length, the longest last.
+            frames: frames of pairs by length, the longest last.
 
         Raises:
-            UserError: none is short enough to learn from.
+            UserError: no training pair is short enough.
         """
         self._say_unknown(tokenizer)
         fitting = self._fitting(frames[-1])
@@ -262,14 +262,14 @@ class _Prepared:
 
     @property
     def _sizes(self) -> np.ndarray:
-        """[pairs, 2], tokens of either side."""
+        """Number of tokens of both sides, [pairs, 2]."""
         return np.stack([each.lengths for each in self.tokens], axis=-1)
 
     def _place(self, pair: int) -> str:
         return self.records.place(int(self.record[pair]))
 
     def _buckets(self, frames: Sequence[PairFrame]) -> tuple[Bucket, ...]:
-        """Put each pair into the bucket of the first frame that both of its sides fit."""
+        """Put each pair into the bucket of the first frame that fits both sides."""
         fits = [(self._sizes <= one.room).all(axis=-1) for one in frames]
         first = np.argmax(fits, axis=0)
         found = [(one, PairRows(one, *self.tokens, np.flatnonzero(first == n))) for n, one in enumerate(frames)]
@@ -280,7 +280,7 @@ class _Prepared:
         return PairSplit(
             rows=PairRows(frame, *self.tokens, np.arange(len(self.record))),
             buckets=buckets,
-            targets=int((self.tokens[1].lengths + 1)[fits].sum()),  # the end token is one
+            targets=int((self.tokens[1].lengths + 1)[fits].sum()),  # plus the end token
             unit='tokens',
             sources=Texts(self.texts[0]),
             references=Texts(self.texts[1]),
@@ -298,11 +298,11 @@ class _Prepared:
             'data.context_length of %d: %d); the first is %s; %s',
             self.name, len(long), len(self.record), frame.source_context_length, longer[:, 0].sum(),
             frame.context_length, longer[:, 1].sum(), self._place(int(long[0])),
-            'training leaves them out' if training else 'they are judged, but no such source is translated',
+            'training skips them' if training else 'they are evaluated, but such a source has an empty translation',
         )  # fmt: skip
         if training and len(long) == len(self.record):
             raise UserError(
-                'data: no pair is short enough to learn from; raise data.source_context_length and data.context_length'
+                'data: no pair is short enough to train on; raise data.source_context_length and data.context_length'
             )
         return self.only(np.flatnonzero(~longer.any(axis=-1))) if training else self
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel texts: sources and their translations or summaries, of the user's own files or of a TFDS dataset by name.
+"""Parallel texts: sources with their translations or summaries, from the user's files or a TFDS dataset.
 
 path='multi30k', source='en', target='de'             a folder with train.en, train.de, val.en, val.de
-path='pairs.tsv', source='0', target='1'              a table, whose columns go by name or number
+path='pairs.tsv', source='0', target='1'              a table, with columns by name or number
 name='wmt17_translate/de-en', source='en', target='de'
 """
 
@@ -21,13 +21,13 @@ __all__ = ['Parallel']
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel(FromPairs):
-    """Parallel texts: sources and their translations or summaries.
+    """Parallel texts: sources with their translations or summaries.
 
     Attributes:
     source, target: their languages, or their columns.
     name: a TFDS dataset.
     path: line-aligned files as in `data.corpus.parallel_files`, or records as in `data.corpus.records`.
-    validation: the share of pairs kept for validation, where there is no split of its own.
+    validation: fraction of pairs for validation, if there is no such split.
     """
 
     source: str

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows: how tokens are packed, padded, windowed and framed by special tokens.
+"""Rows: packing, padding, windows, and frames of special tokens.
 
-Not here: where the texts come from (`data/corpus/`).
+Not here: the source of the texts (`data/corpus/`).
 """

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Special tokens of an encoder's row: [CLS] a [SEP] for one text, or [CLS] a [SEP] b [SEP] for two.
 
-Devlin et al. 2019, "BERT", figure 1, https://arxiv.org/abs/1810.04805. In the vocabularies of RoBERTa the names are
-<s>, </s> and <mask>; it has two </s> between texts, and we have one. Where the folder of a tokenizer names the tokens
-by role, those are taken, whatever their names.
+Devlin et al. 2019, "BERT", figure 1, https://arxiv.org/abs/1810.04805. RoBERTa's vocabularies name them <s>, </s> and
+<mask>; RoBERTa has two </s> between texts, this frame has one. If the tokenizer's folder names the tokens by role,
+these are used, whatever their names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class RowFrame(Protocol):
     """Protocol of special tokens around the texts of an example."""
 
     def room(self, texts: int = 1) -> int:
-        """Return how many tokens so many texts may have: together, or each where it has a row of its own."""
+        """Return the maximum number of text tokens: of all texts together, or of each if it has a separate row."""
         ...
 
     def row(self, *texts: Values) -> Row:
@@ -34,7 +34,7 @@ class RowFrame(Protocol):
         ...
 
     def padding(self) -> Row:
-        """Return the same without a token."""
+        """Return a row of padding."""
         ...
 
 
@@ -42,7 +42,7 @@ class RowFrame(Protocol):
 class Frame:
     """Special tokens around the texts of an encoder's row.
 
-    Attributes: tokens of a row; the ids that open it and that close each text.
+    Attributes: context_length, tokens per row; opens, id of the first token; closes, id of the token after each text.
     """
 
     context_length: int
@@ -51,20 +51,20 @@ class Frame:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, context_length: int) -> 'Frame':
-        """Take the special tokens of a tokenizer.
+        """Return the frame with the special tokens of a tokenizer.
 
         Raises:
-            UserError: it lacks one.
+            UserError: the tokenizer lacks one.
         """
         opens, closes = tokenizer.special(*OPENS, role='cls_token'), tokenizer.special(*CLOSES, role='sep_token')
         return cls(context_length, opens, closes)
 
     def room(self, texts: int = 1) -> int:
-        """Tokens that so many texts may have together."""
+        """Return the maximum number of tokens of the texts together."""
         return self.context_length - 1 - texts
 
     def row(self, *texts: Values) -> Row:
-        """Tokens, segments, positions and types of a row of these texts."""
+        """Return tokens, segments, positions and types of a row with these texts."""
         used = 1 + sum(len(text) + 1 for text in texts)
         row = self.padding()
         row['tokens'][:used] = [self.opens, *(token for text in texts for token in (*text, self.closes))]
@@ -74,20 +74,20 @@ class Frame:
             row['types'][2 + len(texts[0]) : used] = 1
         return row
 
-    def beside(self, fill: int, *values: Values) -> np.ndarray:
-        """Put values, one a token of each text, where these tokens stand; `fill` is everywhere else."""
+    def scattered(self, fill: int, *values: Values) -> np.ndarray:
+        """Scatter per-token values of each text into a row; `fill` elsewhere."""
         array = np.full(self.context_length, fill, np.int32)
         for start, text in zip(self.starts(*values), values, strict=True):
             array[start : start + len(text)] = text
         return array
 
     def starts(self, *texts: Values) -> Iterator[int]:
-        """Where the first token of each text stands."""
+        """Yield the index of the first token of each text."""
         at = 1
         for text in texts:
             yield at
             at += len(text) + 1
 
     def padding(self) -> Row:
-        """A row without a token."""
+        """Return a row of padding."""
         return {name: np.zeros(self.context_length, np.int32) for name in ('tokens', 'segments', 'positions', 'types')}

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packing: a stream of tokens becomes random-access rows of context + 1 tokens, made lazily.
+"""Packing: a stream of tokens becomes random-access rows of context + 1 tokens, built lazily.
 
-A row is a dict of int32 arrays [context + 1]: `tokens`, `segments` and `positions`, as `types.Batch` has
-them. Token t of a row is a target when t >= 1, its segment is that of t - 1, and this is not 0. A stream that
-is cut into pieces of at most context + 1 tokens, each of which begins with the last token of the one before,
-has every token but the first as a target exactly once.
+A row is a dict of int32 arrays [context + 1]: `tokens`, `segments` and `positions`, as in `types.Batch`. Token t of a
+row is a target if t >= 1 and its segment is that of t - 1 and not 0. In a stream that is cut into pieces of at most
+context + 1 tokens, each beginning with the last token of the previous one, every token but the first is a target
+exactly once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,31 +28,31 @@ class Rows(RowSource, Protocol):
     context_length: int
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the starts and lengths, in `tokens`, of pieces that hold each target exactly once."""
+        """Return the starts and lengths, in `tokens`, of pieces that contain each target exactly once."""
         ...
 
 
 @runtime_checkable
 class Pack(Protocol):
-    """Protocol of what a config's `pack` names."""
+    """Protocol of a packing method, the `pack` of a config."""
 
     def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
-        """Return the small arrays from which rows are made: all that must be stored next to the stream.
+        """Return the small arrays that define the rows, to be stored with the stream.
 
         Args:
-            bounds: [documents, 2], where each document starts and stops in the stream. Two neighbours may
-                share a token: the end token of the one is then the first of the other.
+            bounds: [documents, 2], start and stop of each document in the stream. Two neighbours may share a token: the
+                end token of one is then the first token of the next.
         """
         ...
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
-        """Return rows of context + 1 tokens, made from the stream and the arrays that `index` returned."""
+        """Return rows of context + 1 tokens, from the stream and the arrays of `index`."""
         ...
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequence packing: several pieces of documents to a row where they fit, with a segment number each."""
+    """Sequence packing: several pieces of documents per row, with a segment number each."""
 
     def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
         """Cut the documents and pack the pieces, best fit first."""
@@ -60,13 +60,13 @@ class Packed:
         return _by_row(starts, lengths, best_fit(lengths, context_length + 1))
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
-        """Return rows that hold one or more pieces each."""
+        """Return rows with one or more pieces each."""
         return PieceRows(tokens, context_length, index['starts'], index['lengths'], index['offsets'])
 
 
 @dataclass(frozen=True)
 class Padded:
-    """Padding: one piece of a document a row; the rest of the row is padding."""
+    """Padding: one piece of a document per row, followed by padding."""
 
     def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
         """Cut the documents."""
@@ -74,17 +74,17 @@ class Padded:
         return _by_row(starts, lengths, np.arange(len(starts)))
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
-        """Return rows that hold one piece each."""
+        """Return rows with one piece each."""
         return PieceRows(tokens, context_length, index['starts'], index['lengths'], index['offsets'])
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Sliding windows on the documents as one stream: row r holds the tokens from r * stride on, as one segment.
+    """Sliding windows over the documents as one stream: row r has the tokens from r * stride on, as one segment.
 
     Attributes:
-        stride: tokens from one training row to the next; 1 is every window there is, as nanoGPT samples them;
-            None: the context. Rows of validation are always a context apart, so each token is a target once.
+        stride: tokens from one training row to the next; 1 gives every possible window, as sampled by nanoGPT; None for
+            the context. Rows of validation are always a context apart, so each token is a target once.
     """
 
     stride: int | None = None
@@ -93,33 +93,33 @@ class Windows:
         """Return the stride.
 
         Raises:
-            UserError: the stride would leave tokens out, or is not positive.
+            UserError: the stride would skip tokens, or is not positive.
         """
         if self.stride is not None and not 1 <= self.stride <= context_length:
             raise UserError(f'pack.stride: {self.stride} must lie between 1 and the context of {context_length} tokens')
         return {'stride': np.array([self.stride if train and self.stride else context_length])}
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
-        """Return rows that are windows on the stream, a stride apart."""
+        """Return rows that are windows of the stream, `stride` tokens apart."""
         return WindowRows(tokens, context_length, int(index['stride'][0]))
 
 
 @dataclass(frozen=True, eq=False)
 class Rowed:
-    """Base of rows on a stream of tokens.
+    """Base of rows over a stream of tokens.
 
-    Attributes: the stream of tokens, and how many of them less one make a row.
+    Attributes: tokens, the stream; context_length, one less than the tokens per row.
     """
 
     tokens: np.ndarray
     context_length: int
 
     def padding(self) -> Row:
-        """Return a row without a token."""
+        """Return a row of padding."""
         return {name: np.zeros(self.context_length + 1, np.int32) for name in ('tokens', 'segments', 'positions')}
 
     def _filled(self, pieces: Iterable[tuple[int, int]]) -> Row:
-        """Return a row of these pieces, given by their starts and lengths, each a segment of its own."""
+        """Return a row of these pieces, given by (start, length), each a separate segment."""
         row = self.padding()
         at = 0
         for segment, (start, length) in enumerate(pieces, 1):
@@ -133,7 +133,7 @@ class Rowed:
 
 @dataclass(frozen=True, eq=False)
 class PieceRows(Rowed):
-    """Rows of pieces: row r holds the pieces from offsets[r] up to offsets[r + 1]."""
+    """Rows of pieces: row r has the pieces offsets[r] to offsets[r + 1] (exclusive)."""
 
     starts: np.ndarray
     lengths: np.ndarray
@@ -148,14 +148,14 @@ class PieceRows(Rowed):
         return self._filled(zip(self.starts[pieces], self.lengths[pieces], strict=True))
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the starts and lengths of all pieces, in tokens, by their place in the stream."""
+        """Return the starts and lengths of all pieces, sorted by their position in the stream."""
         order = np.argsort(self.starts, kind='stable')
         return self.starts[order], self.lengths[order]
 
 
 @dataclass(frozen=True, eq=False)
 class WindowRows(Rowed):
-    """Rows that are windows on the stream, `stride` tokens apart."""
+    """Rows that are windows of the stream, `stride` tokens apart."""
 
     stride: int
 
@@ -169,12 +169,12 @@ class WindowRows(Rowed):
         return self._filled([(start, length)])
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the starts and lengths, in tokens, of windows on the stream that hold each target exactly once."""
+        """Return the starts and lengths, in tokens, of windows that contain each target exactly once."""
         return _cut(np.array([[0, len(self.tokens)]]), self.context_length)
 
 
 def best_fit(lengths: np.ndarray, capacity: int) -> np.ndarray:
-    """Return the row of each piece: best fit, the longest pieces first, into rows of `capacity` tokens.
+    """Return the row of each piece: best fit, longest pieces first, into rows of `capacity` tokens.
 
     Rows are numbered in the order of their first pieces.
 
@@ -185,7 +185,7 @@ def best_fit(lengths: np.ndarray, capacity: int) -> np.ndarray:
         raise UserError(f'a piece of {lengths.max()} tokens does not fit a row of {capacity}')
     rows = np.empty(len(lengths), np.int64)
     spaces: list[list[int]] = [[] for _ in range(capacity + 1)]
-    occupied = 0  # bit s is set where some row has exactly s tokens of space left
+    occupied = 0  # bit s is set if a row has exactly s tokens of space left
     count = 0
     for piece in np.argsort(-lengths, kind='stable').tolist():
         length = int(lengths[piece])
@@ -210,7 +210,7 @@ def _by_row(starts: np.ndarray, lengths: np.ndarray, rows: np.ndarray) -> dict[s
 
 
 def _cut(bounds: np.ndarray, context_length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts and lengths of the pieces of documents; a lone token has no target and makes none."""
+    """Return starts and lengths of the pieces of documents; a single token has no target and yields none."""
     begins, stops = bounds[:, 0], bounds[:, 1]
     counts = np.maximum(0, -(-(stops - begins - 1) // context_length))
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Special tokens of a sequence-to-sequence row: source x1 .. xm [end], and target [start] y1 .. yn [end].
 
-Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
-Bengio 2015 too. The target starts with it as well, unless the data or the folder of the tokenizer name another token:
-T5 and Marian use padding. Where the tokenizer of a folder puts special tokens around a text, these are around the
-source. For a model that was trained in several modes, a token before the source names the mode (Tay et al. 2022,
-"UL2", section 3.1.3, https://arxiv.org/abs/2205.05131).
+Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both with one token, as do Bahdanau, Cho
+and Bengio 2015. The target also starts with it, unless the data or the tokenizer's folder name another token: T5 and
+Marian use padding. If the tokenizer of a folder puts special tokens around a text, they are around the source. For a
+model trained in several modes, a token before the source names the mode (Tay et al. 2022, "UL2", section 3.1.3,
+https://arxiv.org/abs/2205.05131).
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ class PairFrame:
     """Special tokens around a source and its target.
 
     Attributes:
-    source_context_length, context_length: tokens of the source, and of the target.
-    start, end: the ids that start and end the target.
-    around: the ids before and after the source; None: the one that ends the target after it.
-    mode: that of the token before each source; None for none.
+        source_context_length, context_length: tokens of the source, and of the target.
+        start, end: ids at the start and the end of the target.
+        around: ids before and after the source; None for the target's end token after it.
+        mode: id of the mode token before each source; None for none.
     """
 
     source_context_length: int
@@ -46,18 +46,18 @@ class PairFrame:
     def of(
         cls, tokenizer: Tokenizer, source_context_length: int, context_length: int, start: str | None = None
     ) -> 'PairFrame':
-        """Take the special tokens of a tokenizer.
+        """Return the frame with the special tokens of a tokenizer.
 
         Args:
-            start: name of the token that a target starts with; None: the one that the tokenizer's folder names, else
-                the end token.
+            start: name of the token at the start of a target; None for the one that the tokenizer's folder names, or
+                else the end token.
 
         Raises:
-            UserError: it lacks one.
+            UserError: the tokenizer lacks one.
         """
         end, source_end = tokenizer.end, tokenizer.source.end
         if end is None or source_end is None:
-            raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
+            raise UserError('the tokenizer has no end token, and nothing else marks the end of a text; give it one')
         named = tokenizer.role('decoder_start_token')
         first = tokenizer.special(start) if start is not None else end if named is None else named
         found = tokenizer.source.around
@@ -65,7 +65,7 @@ class PairFrame:
         return cls(source_context_length, context_length, first, end, around)
 
     def in_mode(self, tokenizer: Tokenizer, mode: str | None) -> 'PairFrame':
-        """The same with this special token before each source.
+        """Return the frame with this special token before each source.
 
         Raises:
             UserError: the tokenizer lacks it.
@@ -74,11 +74,11 @@ class PairFrame:
 
     @property
     def room(self) -> tuple[int, int]:
-        """Tokens that a source may have, and a target, not counting the special ones of each."""
+        """Maximum number of tokens of a source and of a target, without their special tokens."""
         return self.source_context_length - len(self.read([])), self.context_length - 1
 
     def shorter(self, length: int) -> 'PairFrame':
-        """The frame of pairs of which neither side is longer than so many tokens."""
+        """Return the frame for pairs whose two sides fit in `length` tokens."""
         return replace(
             self,
             source_context_length=min(length, self.source_context_length),
@@ -87,11 +87,11 @@ class PairFrame:
 
     @property
     def tokens(self) -> int:
-        """Tokens of both sides."""
+        """Total number of tokens of both sides."""
         return self.source_context_length + self.context_length
 
     def row(self, source: Ids, target: Ids = ()) -> Row:
-        """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""
+        """Return the row of a pair. A side that does not fit is left empty, and then the row has no targets."""
         row = self.padding()
         read, written = self.read(source), [self.start, *target, self.end]
         if len(read) <= self.source_context_length:
@@ -101,15 +101,15 @@ class PairFrame:
         return row
 
     def read(self, source: Ids) -> list[int | np.integer]:
-        """All tokens of a source: the mode, its own, and the special ones around it."""
+        """Return all tokens of a source, with the mode and the special tokens around it."""
         before, after = self.around or Around((), (self.end,))
         return [*before, *([] if self.mode is None else [self.mode]), *source, *after]
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         sizes = {**dict.fromkeys(_READ, self.source_context_length), **dict.fromkeys(_WRITTEN, self.context_length + 1)}
         row: Row = {name: np.zeros(size, np.int32) for name, size in sizes.items()}
-        row['tokens'][0] = self.start  # whether or not what follows is known
+        row['tokens'][0] = self.start  # also for a row whose target is to be generated
         return row | {'end': np.int32(self.end), 'row': np.int32(-1)}
 
 

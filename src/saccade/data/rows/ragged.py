@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ragged arrays: tokens of many texts in one array, and stretches of them that fit into a row."""
+"""Ragged arrays: tokens of many texts in one array, and slices of them that fit into a row."""
 
 import itertools
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ class Ragged(Sequence[np.ndarray]):
     """Ragged array: arrays of different lengths in one.
 
     Attributes:
-        values: [N], or [N ...], of all of them.
-        spans: [arrays, 2], where each stands in the values, from and to; they may overlap.
+        values: [N], or [N ...], the values of all arrays.
+        spans: [arrays, 2], start and stop of each array in the values; they may overlap.
     """
 
     values: np.ndarray
@@ -27,7 +27,7 @@ class Ragged(Sequence[np.ndarray]):
 
     @classmethod
     def of(cls, values: np.ndarray, lengths: np.ndarray) -> 'Ragged':
-        """Arrays that follow one another."""
+        """Return arrays of these lengths that follow one another."""
         stops = np.cumsum(lengths, dtype=np.int64)
         return cls(values, np.stack([stops - lengths, stops], axis=-1))
 
@@ -40,16 +40,16 @@ class Ragged(Sequence[np.ndarray]):
 
     @property
     def lengths(self) -> np.ndarray:
-        """How long each is."""
+        """Length of each array."""
         return self.spans[:, 1] - self.spans[:, 0]
 
     def cut(self, which: np.ndarray, spans: np.ndarray) -> 'Ragged':
-        """Stretches of arrays: which array each is of, and [stretches, 2], from and to within it."""
+        """Return slices of arrays: `which` array each is from, and its start and stop within it, [slices, 2]."""
         return Ragged(self.values, self.spans[which, :1] + spans)
 
 
 def encoded(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokens of all texts, and how many each has.
+    """Return the tokens of all texts, and the number of tokens of each.
 
     Raises:
         UserError: the tokenizer cannot encode a character.
@@ -64,14 +64,15 @@ def encoded(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.
 
 
 def smallest(size: int) -> type:
-    """Return the type that keeps the tokens of a vocabulary of this size in the fewest bytes."""
+    """Return the smallest integer type for the tokens of a vocabulary of this size."""
     return np.uint16 if size <= 1 << 16 else np.uint32
 
 
 def windows(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut what is too long into windows, each of which begins `overlap` tokens before the one before it ends.
+    """Cut texts into windows of at most `room` tokens; neighbours overlap by `overlap` tokens.
 
-    Return which text each is of, and [windows, 2], from and to within it. Each text has one at least.
+    Return the text index of each window, and its start and stop within the text, [windows, 2]. Each text has at least
+    one window.
     """
     step = room - overlap
     counts = np.maximum(-(-(lengths - overlap) // step), 1)
@@ -81,18 +82,18 @@ def windows(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, n
 
 
 def require_windows(room: int, overlap: int) -> None:
-    """Refuse a row without room for text, and windows that would never get to the end of one."""
+    """Check that a row has room for text, and that windows advance."""
     if room < 1:
-        raise UserError('data.context_length: it has no room for text beside the special tokens')
+        raise UserError('data.context_length: there is no room for text in addition to the special tokens')
     if not 0 <= overlap < room:
         raise UserError(
-            f'data.overlap: windows of {room} tokens cannot overlap by {overlap}; at least 0 and less than {room} is'
-            ' possible'
+            f'data.overlap: windows of {room} tokens cannot overlap by {overlap}; it must be at least 0 and less than '
+            f'{room}'
         )
 
 
 def truncated(first: np.ndarray, second: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is left of the lengths of pairs where the longer one is cut, token by token, until both fit.
+    """Return the lengths of pairs after truncation: the longer text is cut token by token until both fit.
 
     Devlin et al. 2019, "BERT": `_truncate_seq_pair` of https://github.com/google-research/bert, run_classifier.py.
     """

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stacked rows: each of several texts in a row of its own, [CLS] a [SEP] over [CLS] b [SEP], on an axis of texts.
+"""Stacked rows: each of several texts in a separate row, [CLS] a [SEP] over [CLS] b [SEP], on an axis of texts.
 
-A tower that is applied to all of them at once, [B texts T] as [(B texts) T], has the same weights for each: it is
-Siamese.
+A Siamese encoder reads all of them at once, [B texts T] as [(B texts) T], with the same weights for each.
 """
 
 from dataclasses import dataclass
@@ -16,25 +15,25 @@ from saccade.data.split import Row
 
 @dataclass(frozen=True)
 class StackedFrame:
-    """Special tokens around texts that stand in rows of their own.
+    """Special tokens around texts in separate rows.
 
-    Attributes: alone, the frame of one text; texts, how many there are.
+    Attributes: frame of one text; texts, number of texts.
     """
 
-    alone: Frame
+    frame: Frame
     texts: int
 
     def room(self, texts: int = 1) -> int:
-        """Tokens that each of the texts may have, however many there are."""
-        return self.alone.room()
+        """Return the maximum number of tokens of each text."""
+        return self.frame.room()
 
     def row(self, *texts: Values) -> Row:
-        """Tokens, segments, positions and types of these texts, [texts T] each."""
-        return _stacked([self.alone.row(text) for text in texts])
+        """Return tokens, segments, positions and types of these texts, [texts T] each."""
+        return _stacked([self.frame.row(text) for text in texts])
 
     def padding(self) -> Row:
-        """Texts without a token."""
-        return _stacked([self.alone.padding()] * self.texts)
+        """Return rows of padding."""
+        return _stacked([self.frame.padding()] * self.texts)
 
 
 def _stacked(rows: list[Row]) -> Row:

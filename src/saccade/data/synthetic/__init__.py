@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic datasets, whose right answers are known: dates, SCAN, copying, sorting.
+"""Synthetic datasets with known answers: dates, SCAN, copying, sorting, sounds, pictures, graphs.
 
-Not here: files of the user's own (`data/corpus/`).
+Not here: the user's files (`data/corpus/`).
 """

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn chirps: a sound glides up or down, before or after a tone that stays: which of the four?
+"""Generated chirps: four classes of a gliding sound, up or down, before or after a steady tone.
 
-Up and down, before and after have the same frames in another order, where a window is of two hops: a model that does
-not know the order of its frames is right a quarter of the time. Nothing is downloaded. Row n is a function of n, of its
-split and of the seed, and is drawn when it is asked for.
+Reversing or swapping the two parts only reorders the frames (for windows of two hops), so a model without the order of
+the frames has an accuracy of one quarter. Nothing is downloaded. Row n is a function of n, its split and the seed, and
+is generated on demand.
 """
 
 from collections.abc import Mapping
@@ -26,17 +26,17 @@ from saccade.types import Count, CountOrZero, Part
 __all__ = ['Chirps']
 
 NAMES = 'down, then still', 'still, then down', 'still, then up', 'up, then still'
-_SECONDS = 0.3  # of the chirp, and of the tone
-_PAUSE = 0.045  # seconds of noise alone before, between and after them, so that no frame has both
+_SECONDS = 0.3  # duration of the chirp, and of the tone
+_PAUSE = 0.045  # seconds of only noise before, between and after them, so that no frame has both
 _LOWEST, _HIGHEST = 300.0, 2000.0  # Hz
-_INTERVAL = 1.5  # of a chirp, its higher frequency over its lower one, at least; at most its square
+_INTERVAL = 1.5  # minimum ratio of a chirp's higher to its lower frequency; the maximum is its square
 _NOISE = 0.1
-_VERSION = 1  # another number wherever the same draws make another sound
+_VERSION = 1  # increase it when the same draws give another sound
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnSounds:
-    """Drawn sounds of a split. Attributes: name and number of the split; count; seed; rate, samples a second."""
+    """Generated sounds of a split. Attributes: name and index of the split; count; seed; rate, samples per second."""
 
     name: str
     split: int
@@ -62,21 +62,21 @@ class DrawnSounds:
         return (sound + _NOISE * (2 * draw(len(sound)) - 1)).astype(np.float32)
 
     def place(self, index: int) -> str:
-        """The number of a sound."""
+        """Return the place of a sound, for messages."""
         return f'{self.name}[{index}]'
 
     def labels(self) -> np.ndarray:
-        """The class of each sound."""
+        """Return the class of each sound."""
         return np.array([int(4 * uniform(self.seed, self.split, index)(6)[0]) for index in range(self.count)], np.int32)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chirps(LabelledSoundsBase):
-    """Drawn chirps and tones.
+    """Generated chirps and tones.
 
     Attributes:
-        train, validation: sounds of each split.
-        seed: another one makes other sounds.
+        train, validation: number of sounds per split.
+        seed: random seed.
     """
 
     processor: Part[LogMel] = Part(LogMel, (('rate', 8000),))  # noqa: RUF009, it is frozen

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Date normalisation: dates as people write them in five languages become ISO 8601, as in 1999-03-03.
+"""Date normalisation: dates as written in five languages become ISO 8601, as in 1999-03-03.
 
-The source, as 'the third of March 1999', has another order than the target, months and days are named or numbered, and
-the day of the week, where there is one, says nothing: an alignment shows what a model attends to. No date of the
-validation split is in the training split in any language.
+The source, such as 'the third of March 1999', has another order than the target, months and days are names or numbers,
+and the day of the week, if present, is irrelevant: the alignment shows what a model attends to. No date of the
+validation split is in the training split, in any language.
 """
 
 import datetime
@@ -25,10 +25,10 @@ class Language:
     """Date formats of a language.
 
     Attributes:
-        months, short: their names, and these shortened.
-        weekdays: from Monday.
+        months, short: names of the months, and their abbreviations.
+        weekdays: names from Monday.
         days: the 31 days of a month in words.
-        forms: ways to put these together, each as likely as the others.
+        forms: formats, uniformly distributed.
     """
 
     months: tuple[str, ...]
@@ -38,7 +38,7 @@ class Language:
     forms: tuple[str, ...]
 
     def written(self, date: datetime.date, form: str) -> str:
-        """Return a date in one of the forms."""
+        """Return a date in one of the formats."""
         return form.format(
             d=date.day,
             m=date.month,
@@ -53,7 +53,7 @@ class Language:
 
 
 def _suffix(day: int) -> str:
-    """The letters after a day in English, as in 1st and 12th."""
+    """Return the suffix of a day in English, as in 1st and 12th."""
     return 'th' if day in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')
 
 
@@ -172,9 +172,8 @@ class Dates:
     """Dates in words and numbers, with ISO 8601 as the target.
 
     Attributes:
-    languages: codes of those in which dates are written, each as often as the others; of numbers alone the day comes
-        first, or the year does.
-    first, last: years.
+    languages: codes of the languages, uniformly distributed; purely numeric dates have the day first, or the year.
+    first, last: range of years (inclusive).
     """
 
     languages: tuple[str, ...] = tuple(LANGUAGES)
@@ -191,7 +190,7 @@ class Dates:
             raise UserError('data.generator: dates need a language, and years of four digits, the first no later')
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn; it is about the date."""
+        """Return a pair from draws; its key is the date."""
         first, last = datetime.date(self.first, 1, 1), datetime.date(self.last, 12, 31)
         date = datetime.date.fromordinal(draws.between(first.toordinal(), last.toordinal()))
         language = LANGUAGES[draws.choice(self.languages)]

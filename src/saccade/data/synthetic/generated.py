@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generated source-target pairs: the right target is known, and row n is a function of n and the seed.
+"""Generated source-target pairs: the target is known, and row n is a function of n and the seed.
 
-What a pair is about, its `key`, decides by a hash which split it may be in; a row draws until it has one of its own
-split. So nothing that is asked in validation was ever seen in training, in whatever words.
+A hash of the pair's `key`, its content, decides its split; a row draws until a pair belongs to its own split. So no
+validation content occurs in training, in any wording.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from saccade.types import Count, CountOrZero, Part, Range, UserError
 __all__ = ['Generated']
 
 _SPLITS = ('train', 'validation')
-_PATIENCE = 10_000  # draws until a split is said to have no pair
+_PATIENCE = 10_000  # draws before a split is reported to have no pairs
 
 
 class Pair(NamedTuple):
-    """Generated source-target pair. Attributes: the source, the target, and what the pair is about."""
+    """Generated source-target pair. Attributes: source; target; key, the content of the pair."""
 
     source: str
     target: str
@@ -35,12 +35,12 @@ class Pair(NamedTuple):
 
 @runtime_checkable
 class Generator(Protocol):
-    """Protocol of a generator of pairs. `version` changes whenever the same draws make another pair."""
+    """Protocol of a generator of pairs. `version` must change when the same draws give another pair."""
 
     version: int
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn."""
+        """Return a pair from draws."""
         ...
 
 
@@ -48,7 +48,7 @@ class Generator(Protocol):
 class GeneratedRecords(Sequence[Record]):
     """Generated pairs of one split, as records.
 
-    Attributes: split, by number; rows, how many; held_out, the share of all there is that is for validation.
+    Attributes: split, its index; rows, number of rows; held_out, fraction of all keys for validation.
     """
 
     generator: Generator
@@ -68,10 +68,10 @@ class GeneratedRecords(Sequence[Record]):
             pair = self.generator.pair(draws)
             if (draw(pair.key) < self.held_out) == (_SPLITS[self.split] == 'validation'):
                 return {'source': pair.source, 'target': pair.target}
-        raise UserError(f'data.generator: it makes so few different pairs that none is for {_SPLITS[self.split]}')
+        raise UserError(f'data.generator: it has too few distinct pairs: none is for {_SPLITS[self.split]}')
 
     def place(self, index: int) -> str:
-        """Where a pair stands."""
+        """Return the place of a pair, for messages."""
         return f'{_SPLITS[self.split]}[{index}]'
 
 
@@ -80,10 +80,10 @@ class Generated(FromPairs):
     """Dataset of generated source-target pairs.
 
     Attributes:
-    generator: what pairs are made, as `data.synthetic.dates:Dates`.
-    train, validation: pairs of each split.
-    seed: another one makes other pairs; what is held out stays the same.
-    held_out: the share of all there is to ask that training never sees.
+    generator: generator of pairs, as `data.synthetic.dates:Dates`.
+    train, validation: number of pairs per split.
+    seed: random seed of the pairs; it does not affect the held-out keys.
+    held_out: fraction of all keys that training never sees.
     """
 
     generator: Part[Generator]

@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random regular graphs: is a graph connected, or two components of one size?
+"""Random regular graphs: classify a graph as connected, or as two components of equal size.
 
-Both classes have graphs of the same sizes, and all nodes look alike and have as many edges. So no count of nodes, edges
-or degrees tells the classes apart, nor does the Weisfeiler-Leman test, and so neither does a network that passes
-messages between nodes: Xu et al. 2019, "How Powerful are Graph Neural Networks?", https://arxiv.org/abs/1810.00826.
-Nothing is downloaded.
+Both classes have graphs of the same sizes and a constant degree. So counts of nodes, edges or degrees do not
+distinguish them, nor does the Weisfeiler-Leman test, nor a message-passing network: Xu et al. 2019, "How Powerful are
+Graph Neural Networks?", https://arxiv.org/abs/1810.00826. Nothing is downloaded.
 
-Validation hardly repeats training: of 24, 28 and 32 nodes of degree 3 there are 3,655, 129,795 and over 8 million
+Validation hardly repeats training: for 24, 28 and 32 nodes of degree 3 there are 3,655, 129,795 and over 8 million
 different pairs of components (https://oeis.org/A002851 counts connected cubic graphs), and more connected graphs.
 """
 
@@ -29,18 +28,18 @@ from saccade.types import Count, UserError
 __all__ = ['RegularGraphs']
 
 CLASSES = 'connected', 'two components'
-_STEP = 4  # so that half of the nodes is an even number, as an odd degree needs
+_STEP = 4  # so that half of the nodes is an even number, as required by an odd degree
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegularGraphs(LabelledGraphsBase):
-    """Random regular graphs, connected or of two components.
+    """Random regular graphs, connected or with two components.
 
     Attributes:
-        context_length: frames of a row; a graph has one for each node and two for each edge.
-        fewest, most: nodes of a graph, whose numbers rise by 4.
-        degree: edges of a node.
-        train, validation: graphs drawn for each split, half of them connected.
+        context_length: number of frames per row; a graph has one per node and two per edge.
+        fewest, most: range of the number of nodes, in steps of 4.
+        degree: number of edges per node.
+        train, validation: number of graphs per split, half of them connected.
     """
 
     fewest: Count = 24
@@ -53,7 +52,7 @@ class RegularGraphs(LabelledGraphsBase):
 
     def __post_init__(self) -> None:
         if self.fewest % _STEP or self.most % _STEP or self.most < self.fewest:
-            raise UserError(f'data: fewest, {self.fewest}, and most, {self.most}, must be multiples of 4 in this order')
+            raise UserError(f'data: fewest {self.fewest} and most {self.most} must be multiples of 4, fewest <= most')
         if not 3 <= self.degree < self.fewest // 2:
             raise UserError(
                 f'data.degree: {self.degree} must be at least 3, and less than the {self.fewest // 2} nodes of the '
@@ -62,7 +61,7 @@ class RegularGraphs(LabelledGraphsBase):
         longest = self.most * (1 + self.degree)
         if self.context_length < longest:
             raise UserError(
-                f'data.context_length: {self.most} nodes of {self.degree} edges are {longest} frames, not '
+                f'data.context_length: {self.most} nodes of {self.degree} edges need {longest} frames, not '
                 f'{self.context_length}'
             )
 
@@ -95,7 +94,7 @@ class RegularGraphs(LabelledGraphsBase):
 
 
 def _component(source: np.random.Philox, nodes: int, degree: int) -> Int[np.ndarray, 'm 2']:
-    """Draw a connected regular graph by the pairing model: pair the ends of edges until no edge is a loop or double.
+    """Draw a connected regular graph by the pairing model: pair edge ends until there are no loops or double edges.
 
     Bollobas 1980, https://doi.org/10.1016/S0195-6698(80)80030-8.
     """

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""SCAN: commands and their actions, 'jump twice after walk left' and 'LTURN WALK JUMP JUMP'.
+"""SCAN: commands and their actions, such as 'jump twice after walk left' and 'LTURN WALK JUMP JUMP'.
 
     x and y: x, y        x after y: y, x        twice, thrice        walk left: LTURN WALK
     walk opposite left: LTURN LTURN WALK        walk around left: four times LTURN WALK
 
-Lake and Baroni 2018, "Generalization without Systematicity", https://arxiv.org/abs/1711.00350, whose commands have at
-most two phrases: 20,910 in all. Aitken et al. 2021, https://arxiv.org/abs/2110.15253, extend it to longer ones; so may
-we, in a way of our own: phrases join what stands before them, one after another. No command is in both splits.
+Lake and Baroni 2018, "Generalization without Systematicity", https://arxiv.org/abs/1711.00350, have commands of at most
+two phrases: 20,910 in all. Aitken et al. 2021, https://arxiv.org/abs/2110.15253, extend them to longer ones. Our own
+extension joins each phrase to everything before it. No command is in both splits.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ JOINTS = ('and', 'after')
 
 @dataclass(frozen=True)
 class Scan:
-    """SCAN commands and their actions. Attributes: fewest and most, phrases of a command."""
+    """SCAN commands and their actions. Attributes: fewest and most, number of phrases per command."""
 
     fewest: Count = 1
     most: int = 2
@@ -40,10 +40,10 @@ class Scan:
 
     def __post_init__(self) -> None:
         if self.most < self.fewest:
-            raise UserError(f'data.generator: most is {self.most}, and fewest is {self.fewest}')
+            raise UserError(f'data.generator: most is {self.most}, below fewest, {self.fewest}')
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn; it is about the command."""
+        """Return a pair from draws; its key is the command."""
         words = [draws.choice(PHRASES)]
         for _ in range(draws.between(self.fewest, self.most) - 1):
             words += [draws.choice(JOINTS), draws.choice(PHRASES)]
@@ -52,7 +52,7 @@ class Scan:
 
 
 def actions(command: str) -> str:
-    """Return what is to be done."""
+    """Return the actions of a command."""
     done: list[str] = []
     joint, phrase = 'and', []
     for word in (*command.split(), 'and'):

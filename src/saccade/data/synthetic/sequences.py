@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequence tasks: copying, reversing, sorting, addition, pointers, associative recall.
 
-Copying and reversing show how much of a sequence a fixed vector can hold (Cho et al. 2014, section 4,
-https://arxiv.org/abs/1409.1259); associative recall is that of Ba et al. 2016, section 4.1,
-https://arxiv.org/abs/1610.06258, of which Arora et al. 2023, https://arxiv.org/abs/2312.04927, ask many keys at once;
-pointers are those of Zhang et al. 2021, section 3, https://arxiv.org/abs/2107.12580, of one place each.
+Copying and reversing measure the capacity of a fixed vector (Cho et al. 2014, section 4,
+https://arxiv.org/abs/1409.1259); associative recall is from Ba et al. 2016, section 4.1,
+https://arxiv.org/abs/1610.06258, and with several queries from Arora et al. 2023, https://arxiv.org/abs/2312.04927;
+pointers are from Zhang et al. 2021, section 3, https://arxiv.org/abs/2107.12580, for single positions.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ['Addition', 'Copy', 'Pointer', 'Recall', 'Reverse', 'Sort']
 class Drawn:
     """Base of generators that draw a sequence of words.
 
-    Attributes: symbols, the words a, b, ... or 0, 1, ... there are; shortest and longest, in words.
+    Attributes: symbols, number of words (0, 1, ...); shortest and longest, lengths in words.
     """
 
     symbols: Count
@@ -33,10 +33,10 @@ class Drawn:
 
     def __post_init__(self) -> None:
         if self.longest < self.shortest:
-            raise UserError(f'data.generator: longest is {self.longest}, and shortest is {self.shortest}')
+            raise UserError(f'data.generator: longest is {self.longest}, below shortest, {self.shortest}')
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn; it is about what is to be written."""
+        """Return a pair from draws; its key is the target."""
         words = [draws.below(self.symbols) for _ in range(draws.between(self.shortest, self.longest))]
         target = _joined(self.written(words))
         return Pair(_joined(words), target, target)
@@ -51,7 +51,7 @@ class Copy(Drawn):
     """Copying: 3 1 2 has the target 3 1 2."""
 
     def written(self, words: list[int]) -> list[int]:
-        """Return the words as they are."""
+        """Return the words unchanged."""
         return words
 
 
@@ -60,7 +60,7 @@ class Reverse(Drawn):
     """Reversing: 3 1 2 has the target 2 1 3."""
 
     def written(self, words: list[int]) -> list[int]:
-        """Return the words from the last to the first."""
+        """Return the words in reverse order."""
         return words[::-1]
 
 
@@ -75,12 +75,12 @@ class Sort(Drawn):
 
 @dataclass(frozen=True)
 class Addition:
-    """Addition: 12+345 has the target 357. A sum that is held out is so in either order of its terms.
+    """Addition: 12+345 has the target 357. A sum is held out in either order of its terms.
 
     Attributes:
-        digits: of a number, at most.
-        backwards: whether the sum is written from its last digit to its first, in the order of carrying (Lee et al.
-            2023, https://arxiv.org/abs/2307.03381).
+        digits: maximum number of digits of a term.
+        backwards: write the sum from its last digit to its first, in the order of carrying (Lee et al. 2023,
+            https://arxiv.org/abs/2307.03381).
     """
 
     digits: Annotated[int, Range(least=1, most=15)]  # below 2^64, by which numbers are drawn
@@ -89,7 +89,7 @@ class Addition:
     version: ClassVar[int] = 1
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn."""
+        """Return a pair from draws."""
         a, b = (draws.below(10 ** draws.between(1, self.digits)) for _ in range(2))
         total = str(a + b)
         return Pair(f'{a}+{b}', total[::-1] if self.backwards else total, f'{min(a, b)}+{max(a, b)}')
@@ -97,13 +97,13 @@ class Addition:
 
 @dataclass(frozen=True)
 class Pointer:
-    """Pointer: 7 1 4 @2 has the target 4, the word at the place that the last one points to, counted from 0.
+    """Pointer: 7 1 4 @2 has the target 4, the word at the index given last, counted from 0.
 
-    The pointer comes last, so that no word can be passed over while they are read.
+    The pointer comes last, so no word can be ignored while reading.
 
     Attributes:
-        symbols: how many words there are to choose from.
-        length: of the sequence that is pointed into, in words.
+        symbols: number of words to choose from.
+        length: number of words in the sequence.
     """
 
     symbols: Count
@@ -112,7 +112,7 @@ class Pointer:
     version: ClassVar[int] = 1
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn."""
+        """Return a pair from draws."""
         words = [draws.below(self.symbols) for _ in range(self.length)]
         place = draws.below(self.length)
         source = f'{_joined(words)} @{place}'
@@ -121,12 +121,12 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Recall:
-    """Associative recall: k3 v7 k1 v2 ? k1 has the target v2, the value of the key asked for.
+    """Associative recall: k3 v7 k1 v2 ? k1 has the target v2, the value of the queried key.
 
     Attributes:
-        keys, values: how many there are of each.
-        pairs: shown.
-        asked: how many of their keys are asked for.
+        keys, values: number of each.
+        pairs: number of pairs shown.
+        asked: number of queried keys.
     """
 
     keys: int
@@ -139,12 +139,12 @@ class Recall:
     def __post_init__(self) -> None:
         if not self.asked <= self.pairs <= self.keys:
             raise UserError(
-                f'data.generator: asks {self.asked} of {self.pairs} pairs of {self.keys} keys; each must be no more '
-                'than the next'
+                f'data.generator: {self.asked} queries of {self.pairs} pairs of {self.keys} keys; each number must be '
+                'at most the next'
             )
 
     def pair(self, draws: Draws) -> Pair:
-        """Make a pair of what is drawn."""
+        """Return a pair from draws."""
         shown = {f'k{key}': f'v{draws.below(self.values)}' for key in draws.sample(range(self.keys), self.pairs)}
         asked = draws.sample(list(shown), self.asked)
         source = ' '.join([*(f'{key} {value}' for key, value in shown.items()), '?', *asked])

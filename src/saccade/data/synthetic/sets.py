@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of coloured points: which colour has the point that is asked for?
+"""Sets of coloured points: predict the colour of the queried point.
 
-    a point: (x, one-hot colour, 0);   the one that asks: (the x of one of them, 0, 1)
+    a point: (x, one-hot colour, 0);   the query: (the x of one of the points, 0, 1)
 
-The answer takes a comparison of the one that asks with every point, which is what attention does. Members have no
-order, so the model has no positions: Lee et al. 2019, "Set Transformer", https://arxiv.org/abs/1810.00825. Nothing is
-downloaded.
+The answer requires a comparison of the query with every point, as in attention. Members have no order, so the model has
+no positions: Lee et al. 2019, "Set Transformer", https://arxiv.org/abs/1810.00825. Nothing is downloaded.
 """
 
 from dataclasses import dataclass
@@ -24,13 +23,13 @@ COLOURS = 'blue', 'green', 'red', 'yellow'
 
 @dataclass(frozen=True, kw_only=True)
 class ColouredPoints(LabelledFramesBase):
-    """Sets of coloured points, with one member that asks for the colour of a point.
+    """Sets of coloured points, with one query for the colour of a point.
 
     Attributes:
-        context_length: members of the largest set, the one that asks among them.
-        fewest: members of the smallest set.
-        dimensions: of a point; each of its numbers is -1 or 1, and no two points of a set are the same.
-        train, validation: sets drawn for each split.
+        context_length: number of members of the largest set, including the query.
+        fewest: number of members of the smallest set.
+        dimensions: number of coordinates of a point; each is -1 or 1, and the points of a set are distinct.
+        train, validation: number of sets per split.
     """
 
     fewest: Count = 8
@@ -61,11 +60,11 @@ class ColouredPoints(LabelledFramesBase):
 
     def _drawn(self, uniform: Uniform, count: int) -> LabelledFrames:
         lengths = (self.fewest + (self.context_length - self.fewest + 1) * uniform(count)).astype(np.int32)
-        numbers = uniform(count, 2**self.dimensions).argsort(axis=-1)[:, : self.context_length]  # of points, all apart
+        numbers = uniform(count, 2**self.dimensions).argsort(axis=-1)[:, : self.context_length]  # of distinct points
         points = 2 * (numbers[..., None] >> np.arange(self.dimensions) & 1) - 1
         colours = (len(COLOURS) * uniform(*numbers.shape)).astype(np.int32)
         places = np.arange(count)
-        asked = (1 + (lengths - 1) * uniform(count)).astype(np.int32)  # the first member asks for one after it
+        asked = (1 + (lengths - 1) * uniform(count)).astype(np.int32)  # the first member queries one after it
         points[:, 0] = points[places, asked]
         shown = np.eye(len(COLOURS))[colours]
         shown[:, 0] = 0

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn shapes with captions: colour, shape, size, place and relation; some colours never stand with some shapes.
+"""Generated pictures of shapes with captions: colour, shape, size, place and relation; some combinations are held out.
 
     a large red circle at the top left          a green square left of a blue triangle
 
-Nothing is downloaded. Circles are never red in training, squares never green, triangles never blue and crosses never
-yellow: the split `unseen` has a picture of one of these in each row, so that a model which learns pairs of words by
-heart fails there, and one which composes them does not. Held-out captions are full ones, each once; in training a
-size and a place are left out a quarter of the time. Row n is a function of n, of its split and of the seed.
+Nothing is downloaded. In training, circles are never red, squares never green, triangles never blue and crosses never
+yellow. Each picture of the split `unseen` has one of these combinations, so a model that memorises pairs of words fails
+there, and one that composes them does not. Held-out captions are complete and distinct; in training a size or a place
+is omitted a quarter of the time. Row n is a function of n, its split and the seed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,16 +39,16 @@ COLOURS = {
 RADII = {'small': 2, 'medium': 4, 'large': 6}  # pixels
 _ROWS, _COLUMNS = {'top': 8, 'middle': 16, 'bottom': 24}, {'left': 8, 'middle': 16, 'right': 24}
 PLACES = {f'{row} {column}': (y, x) for row, y in _ROWS.items() for column, x in _COLUMNS.items()}
-RELATIONS = {'left of': (16, 8), 'right of': (16, 24), 'above': (8, 16), 'below': (24, 16)}  # where the first stands
+RELATIONS = {'left of': (16, 8), 'right of': (16, 24), 'above': (8, 16), 'below': (24, 16)}  # place of the first shape
 UNSEEN = {'circle': 'red', 'square': 'green', 'triangle': 'blue', 'cross': 'yellow'}
-_BESIDE = (3, 4, 5)  # radii of two shapes in one picture
-_PAIRED = 0.5  # share of pictures with two shapes
-_LEFT_OUT = 4  # one of so many sizes, and of places, is not in a caption of training
-_VERSION = 1  # another number wherever the same draws make another picture or caption
+_BESIDE = (3, 4, 5)  # radii in pictures of two shapes
+_PAIRED = 0.5  # fraction of pictures with two shapes
+_LEFT_OUT = 4  # one in this number of sizes, and of places, is omitted from a training caption
+_VERSION = 1  # increase it when the same draws give another picture or caption
 
 
 class Drawn(NamedTuple):
-    """Drawn shape. Attributes: colour, shape, by name; its centre, row and column, and radius, in pixels."""
+    """Drawn shape. Attributes: colour and shape, by name; centre (row, column) and radius, in pixels."""
 
     colour: str
     shape: str
@@ -57,12 +57,12 @@ class Drawn(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the shape in a caption."""
         return f'a {self.colour} {self.shape}'
 
 
 class Picture(NamedTuple):
-    """Picture: its shapes, its caption, and the brightness of its background, from 0 to 255."""
+    """Picture. Attributes: shapes; caption; background, its brightness from 0 to 255."""
 
     shapes: tuple[Drawn, ...]
     caption: str
@@ -79,7 +79,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """Pictures of a split, drawn when they are asked for. Attributes: pictures; name of the split."""
+    """Pictures of a split, painted on demand. Attributes: pictures; name of the split."""
 
     pictures: Sequence[Picture]
     name: str
@@ -91,17 +91,17 @@ class Pictures:
         return of_array(self.pictures[index].pixels())
 
     def place(self, index: int) -> str:
-        """The number of a picture."""
+        """Return the place of a picture, for messages."""
         return f'{self.name}[{index}]'
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes(CaptionedBase):
-    """Drawn shapes with captions.
+    """Generated pictures of shapes with captions.
 
     Attributes:
-        train, validation, unseen: pictures of each split.
-        seed: another one makes other pictures.
+        train, validation, unseen: number of pictures per split.
+        seed: random seed.
     """
 
     images: Part[ImageProcessor] = Part(  # noqa: RUF009, it is frozen; it scales and converts images of one's own
@@ -123,11 +123,11 @@ class Shapes(CaptionedBase):
 
 
 def picture(draws: Draws, *, unseen: bool, full: bool) -> Picture:
-    """Draw a picture.
+    """Return a random picture.
 
     Args:
-        unseen: whether its first shape has the colour that training never shows it in.
-        full: whether the caption of a shape alone says its size and its place.
+        unseen: give the first shape its held-out colour.
+        full: always include size and place in the caption of a single shape.
     """
     first, background = _shape(draws, unseen), draws.below(60)
     if draws.below(100) < 100 * _PAIRED:
@@ -146,7 +146,7 @@ def picture(draws: Draws, *, unseen: bool, full: bool) -> Picture:
 
 
 def different(seed: int, split: int, count: int, unseen: bool) -> list[Picture]:
-    """Draw pictures whose captions are full and all different."""
+    """Return pictures with distinct, complete captions."""
     found: dict[str, Picture] = {}
     for row in range(count):
         draws = Draws(seed, split, row)
@@ -163,13 +163,13 @@ def _shape(draws: Draws, unseen: bool) -> tuple[str, str]:
 
 
 def _near(draws: Draws, centre: tuple[int, int]) -> tuple[int, int]:
-    """Draw a point near another, a pixel away at most along each axis."""
+    """Draw a point at most one pixel away along each axis."""
     row, column = centre
     return row + draws.between(-1, 1), column + draws.between(-1, 1)
 
 
 def _split(pictures: Sequence[Picture], name: str) -> CaptionedImages:
-    """A split, of which the pictures of one shape have a class: its colour and shape."""
+    """Return a split; pictures of a single shape have its colour and shape as their class."""
     names = tuple(f'a {colour} {shape}' for shape in SHAPES for colour in COLOURS)
     labels = [names.index(each.shapes[0].name) if len(each.shapes) == 1 else IGNORED for each in pictures]
     captions = [each.caption for each in pictures]

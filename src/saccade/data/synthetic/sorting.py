@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting as token classification: the label of place n is the n-th smallest number of the sequence.
+"""Sorting as token classification: the label at position n is the n-th smallest number of the sequence.
 
-It takes every other number to know one, so this is learned by attention or not at all. The sequences are drawn, not
-downloaded, and none of the validation split is in the training split.
+Each label depends on all numbers, so the task requires attention. The sequences are generated, not downloaded, and none
+of the validation split is in the training split.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ __all__ = ['Sorting']
 
 @dataclass(frozen=True, kw_only=True)
 class Sorting(TokenizedBase):
-    """Sorting: the label of place n is the n-th smallest number.
+    """Sorting: the label at position n is the n-th smallest number.
 
     Attributes:
-    context_length: tokens of a row, two more than there are numbers or longer.
-    length: numbers of a sequence.
-    highest: numbers are 0, 1, ... and below this.
-    train, validation: sequences drawn for each split.
+    context_length: number of tokens per row, at least two more than there are numbers.
+    length: number of numbers in a sequence.
+    highest: exclusive upper bound of the numbers, which start at 0.
+    train, validation: number of sequences per split.
     """
 
     context_length: Count
@@ -56,41 +56,41 @@ class Sorting(TokenizedBase):
             )
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is drawn."""
+        """Return the shapes of a batch, which do not depend on data."""
         return batch_of(blank(self._frame()), batch_size)
 
     @property
     def tokenizer(self) -> Part[Trainer]:
-        """One word a number."""
+        """Trainer of a tokenizer with one word per number."""
         return Part(Word).replace(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The column of the numbers, with spaces between them."""
+        """Column of the numbers, which are separated by spaces."""
         return {'text': 'numbers'}
 
     @property
     def example(self) -> dict[str, str]:
-        """A sample text for each input, as the commands that a run prints need one."""
+        """Sample text for each input, for the example commands that a run prints."""
         return {'text': ' '.join(str(-place % self.highest) for place in range(self.length))}
 
     def read(self, path: Path) -> FileRecords:
-        """Read sequences to sort from a file, one a line."""
+        """Read sequences to sort from a file, one per line."""
         return read_records(path, ('numbers',))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> TaggedSplit:
-        """Return the rows of sequences; the labels are no answers, but stand where these are to be.
+        """Return the rows of sequences; their labels only mark the positions to predict.
 
         Raises:
-            UserError: a sequence has another length than those of training, or another number.
+            UserError: a sequence has another length than in training, or an unknown number.
         """
         known = {str(number) for number in range(self.highest)}
         sequences = [words_of(records[index]['numbers'], records.place(index)) for index in range(len(records))]
         for index, words in enumerate(sequences):
             if len(words) != self.length or not known.issuperset(words):
                 raise UserError(
-                    f'{records.place(index)}: what is sorted are {self.length} numbers from 0 to {self.highest - 1}, '
-                    f'with spaces between them, not {" ".join(words)!r}'
+                    f'{records.place(index)}: a sequence must be {self.length} numbers from 0 to {self.highest - 1}, '
+                    f'separated by spaces, not {" ".join(words)!r}'
                 )
         numbers = np.array(sequences, np.int32)
         split = TaggedSplit.of(self._sequences(numbers, tokenizer), self.frame(tokenizer), overlap=0, unit='numbers')
@@ -102,7 +102,7 @@ class Sorting(TokenizedBase):
         train = _drawn(1, self.train, self.length, self.highest)
         train = train[[numbers.tobytes() not in held_out for numbers in train]]
         if not len(train):
-            raise UserError('data: there are so few different sequences that validation leaves none for training')
+            raise UserError('data: there are so few distinct sequences that validation leaves none for training')
         splits = {'train': train, 'validation': validation}
         return Source(splits, digest(self.length, self.highest, self.train, self.validation))
 
@@ -116,7 +116,7 @@ class Sorting(TokenizedBase):
         names = list(map(str, range(self.highest)))
         ids = tokenizer.encode_batch(names)
         if len({tuple(each) for each in ids if len(each) == 1}) < self.highest:
-            raise UserError(f'data: the tokenizer has no token of its own for each number below {self.highest}')
+            raise UserError(f'data: the tokenizer has no separate token for each number below {self.highest}')
         return {
             'tokens': np.array(ids).ravel()[numbers].ravel(),
             'labels': np.sort(numbers, axis=-1).ravel(),
@@ -132,6 +132,6 @@ class Sorting(TokenizedBase):
 
 
 def _drawn(seed: int, sequences: int, length: int, highest: int) -> np.ndarray:
-    """Draw [sequences, length] numbers by Philox, which is the same in every release of NumPy."""
+    """Draw [sequences, length] numbers by Philox, whose raw output is equal in every release of NumPy."""
     drawn = np.random.Philox(key=seed).random_raw((sequences, length))
     return (drawn % np.uint64(highest)).astype(np.int32)

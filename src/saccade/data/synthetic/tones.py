@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Melodies of drawn tones, as spectrograms: does a melody rise, fall, rise and fall, or fall and rise?
+"""Melodies of generated tones, as spectrograms, in four classes: rising, falling, peak (rise, fall), valley (fall,
+rise).
 
     frame_t = log(1e-3 + mean over the bins of a band of |FFT(Hann window x samples of frame t)|^2)
 
-The mean pitch, the steps, the length of each note, the overtones and the noise are drawn. Rising and falling melodies
-have the same distribution of pitches: only the order of the frames tells them apart. Nothing is downloaded.
+The mean pitch, the steps, the length of each note, the overtones and the noise are random. Rising and falling melodies
+have the same distribution of pitches: only the order of the frames distinguishes them. Nothing is downloaded.
 """
 
 from dataclasses import dataclass
@@ -18,22 +19,22 @@ from saccade.types import Count, UserError
 
 __all__ = ['Tones']
 
-CONTOURS = {'falling': (-1, -1), 'peak': (1, -1), 'rising': (1, 1), 'valley': (-1, 1)}  # of the first half, the second
-_RATE, _SAMPLES = 8000, 256  # a second; a frame, which are 32 ms
-_SHORTEST, _LONGEST = 2, 5  # frames of a note
-_LOWEST, _OCTAVES = 350.0, 1.0  # Hz of the mean pitch, and how much higher it may be
+CONTOURS = {'falling': (-1, -1), 'peak': (1, -1), 'rising': (1, 1), 'valley': (-1, 1)}  # direction of each half
+_RATE, _SAMPLES = 8000, 256  # samples per second; samples per frame, which is 32 ms
+_SHORTEST, _LONGEST = 2, 5  # frames per note
+_LOWEST, _OCTAVES = 350.0, 1.0  # minimum of the mean pitch in Hz, and its range
 _OVERTONES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tones(LabelledFramesBase):
-    """Melodies of drawn tones and their contours.
+    """Melodies of generated tones, with their contours.
 
     Attributes:
-        context_length: frames of a row, of 32 ms each; a note has up to 5.
-        notes: of a melody, an odd number.
-        bands: F, of equal width from 0 to 4 kHz; a divisor of 128.
-        train, validation: melodies drawn for each split.
+        context_length: number of frames per row, of 32 ms each; a note has up to 5.
+        notes: number of notes of a melody, odd.
+        bands: number of frequency bands (F), of equal width from 0 to 4 kHz; a divisor of 128.
+        train, validation: number of melodies per split.
     """
 
     notes: Count = 5

@@ -1,21 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generated questions about drawn pictures: of two shapes of one kind, what colour is the one on the left?
+"""Generated questions about generated pictures: the colour of one of two equal shapes, given its relative place.
 
-    picture    four coloured shapes, two of each of two kinds, in cells of a grid that are drawn
+    picture    four coloured shapes, two each of two kinds, in random cells of a grid
     question   What colour is the circle on the left?
-    context    sky blue, violet, brick red ...     every colour there is, in an order that is drawn
+    context    sky blue, violet, brick red ...     all colours, in random order
     answer     the colour's words in the context
 
-Who answers must find both circles and compare their places. Colours are one word or two. Which thing has which colour
-and which cell is drawn independently of everything else, so the best chance of an exact match is known:
+The answer requires a comparison of the places of both circles. Colours have one or two words. Colours and cells of the
+shapes are drawn independently, so the best accuracies without part of the input are known:
 
-    1 / 6    without the picture: the question and the context do not say which of the 6 colours it is
+    1 / 6    without the picture: the question and the context are independent of the colour
     1 / 2    without the places of the patches: either circle may be the one on the left
 
 Goyal et al. 2017, "Making the V in VQA Matter", https://arxiv.org/abs/1612.00837, on answers that need no picture; the
-scenes are simpler ones than those of Johnson et al. 2017, "CLEVR", https://arxiv.org/abs/1612.06890. Nothing is
-downloaded.
+scenes are simpler than in Johnson et al. 2017, "CLEVR", https://arxiv.org/abs/1612.06890. Nothing is downloaded.
 """
 
 import itertools
@@ -46,7 +45,7 @@ COLOURS = {
 }
 SIDES = {'at the top': (0, -1), 'at the bottom': (0, 1), 'on the left': (1, -1), 'on the right': (1, 1)}  # axis, sign
 _WORDINGS = 'What colour is the {shape} {side}?', 'Which colour has the {shape} {side}?'
-_KINDS = 2  # of shapes in a picture, each of which is there twice
+_KINDS = 2  # kinds of shapes in a picture, two of each
 _MARGIN = 1  # pixels of a cell around its shape
 _WHITE = 255
 
@@ -55,7 +54,7 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class Scene:
-    """Drawn picture: things in cells of a grid. Attributes: shapes, cells and colours of the things."""
+    """Generated picture: shapes in cells of a grid. Attributes: shapes, cells and colours."""
 
     shapes: Sequence[str]
     cells: Sequence[Cell]
@@ -64,9 +63,9 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class DrawnImages:
-    """Images of scenes, painted when they are asked for.
+    """Images of scenes, painted on demand.
 
-    Attributes: grid, rows and columns of cells; cell, side of one in pixels.
+    Attributes: grid, number of rows and columns of cells; cell, its side in pixels.
     """
 
     scenes: Sequence[Scene]
@@ -86,19 +85,19 @@ class DrawnImages:
         return of_array(pixels)
 
     def place(self, index: int) -> str:
-        """The number of an image."""
+        """Return the place of an image, for messages."""
         return f'{self.name}[{index}]'
 
 
 @dataclass(frozen=True, kw_only=True)
 class VisualQuestions(ImageQuestionsBase):
-    """Generated questions about drawn pictures.
+    """Generated questions about generated pictures.
 
     Attributes:
-        grid: rows and columns of cells.
-        cell: side of a cell, in pixels; the images of the processor have grid cell rows and columns of pixels.
-        train, validation: questions drawn for each split, each about a picture of its own.
-        seed: another one makes other questions.
+        grid: number of rows and columns of cells.
+        cell: side of a cell in pixels; the processor's images must have grid * cell rows and columns.
+        train, validation: number of questions per split, each about its own picture.
+        seed: random seed.
     """
 
     grid: Count = 3
@@ -111,13 +110,13 @@ class VisualQuestions(ImageQuestionsBase):
         super().__post_init__()
         if self.grid < 2 or self.cell <= 2 * _MARGIN:
             raise UserError(
-                f'data: grid, {self.grid}, must be at least 2, and cell, {self.cell}, more than {2 * _MARGIN} pixels'
+                f'data: grid {self.grid} must be at least 2, and cell {self.cell} more than {2 * _MARGIN} pixels'
             )
         side = self.grid * self.cell
         if self.images().shape != (side, side, 3):
             raise UserError(
-                f'data.images: {self.grid} by {self.grid} cells of {self.cell} pixels are images of size '
-                f'[{side}, {side}] with 3 channels, not of {list(self.images().shape)}'
+                f'data.images: {self.grid} by {self.grid} cells of {self.cell} pixels need images of size '
+                f'[{side}, {side}] with 3 channels, not {list(self.images().shape)}'
             )
 
     def _open(self, cache: Path) -> ImageInquiry:
@@ -133,7 +132,7 @@ class VisualQuestions(ImageQuestionsBase):
         )
 
     def _drawn(self, split: str, row: int) -> tuple[Question, Scene]:
-        """Draw a picture, and ask for that of two like shapes which is further towards a side."""
+        """Draw a picture, and a question about the outermost of two equal shapes towards a side."""
         draws = Draws(self.seed, _SPLITS.index(split), row)
         shapes = 2 * draws.sample(list(SHAPES), _KINDS)
         colours = draws.sample(list(COLOURS), len(shapes))
@@ -151,7 +150,7 @@ class VisualQuestions(ImageQuestionsBase):
 
 
 def outermost(shapes: Sequence[str], cells: Sequence[Cell]) -> list[tuple[int, str]]:
-    """Return each thing that is further than all others of its shape towards a side, and that side."""
+    """Return each shape that is further towards a side than all others of its kind, and that side."""
     return [
         (number, side)
         for number, shape in enumerate(shapes)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Denoising text: rows with the special tokens that a denoiser puts into them; the task draws what is corrupted.
+"""Denoising text: rows with the special tokens of denoisers; the task draws the corruption.
 
-Sentinels are named as in T5's vocabulary (Raffel et al. 2020, section 3.1.4, https://arxiv.org/abs/1910.10683), so that
-one which is trained here and one which is published are used alike.
+Sentinels have the names of T5's vocabulary (Raffel et al. 2020, section 3.1.4, https://arxiv.org/abs/1910.10683), so
+models trained here and published ones are used alike.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SENTINEL = '<extra_id_{}>'
 
 @dataclass(frozen=True, eq=False)
 class MarkedRows:
-    """Rows of text for denoising, with their numbers and the same special tokens in each."""
+    """Rows of text for denoising, with their indices and the same special tokens in each."""
 
     rows: RowSource
     marks: Row
@@ -38,7 +38,7 @@ class MarkedRows:
         return self.rows[row] | self.marks | {'row': np.int32(row)}
 
     def padding(self) -> Row:
-        """A row of which nothing counts."""
+        """Return a row of padding."""
         return self.rows.padding() | self.marks | {'row': np.int32(-1)}
 
 
@@ -47,20 +47,20 @@ class MarkedText(TextData):
     """Text for denoising, with special tokens in each row.
 
     Attributes:
-    sentinels: how many the tokenizer must have, of the names <extra_id_0>, <extra_id_1> ...
-    modes: the special tokens that a source may begin with.
-    start: the special token that a target starts with; None: the one that the tokenizer's folder names, else the end
-        token.
+        sentinels: number of sentinels that the tokenizer must have, named <extra_id_0>, <extra_id_1> ...
+        modes: special tokens that a source may begin with.
+        start: special token at the start of a target; None for the one that the tokenizer's folder names, or else the
+            end token.
     """
 
     sentinels: CountOrZero
     modes: tuple[str, ...] = ()
     start: str | None = None
 
-    reports: ClassVar[tuple[Metric, ...]] = Split.reports  # its loss is of what is left out
+    reports: ClassVar[tuple[Metric, ...]] = Split.reports  # no perplexity: the loss is of the removed parts
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         ids = ('start', 'end', 'row', *self.modes)
         row: Row = {'sentinels': np.zeros(self.sentinels, np.int32), **dict.fromkeys(ids, np.int32(0))}
         return super().batch_like(batch_size) | batch_of(row, batch_size)
@@ -73,13 +73,13 @@ class MarkedText(TextData):
         }
 
     def frame(self, tokenizer: Tokenizer) -> Row:
-        """Return the ids of the special tokens that each row has.
+        """Return the ids of the special tokens in each row.
 
         Raises:
             UserError: the tokenizer lacks one.
         """
         if tokenizer.end is None:
-            raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
+            raise UserError('the tokenizer has no end token, and nothing else marks the end of a text; give it one')
         named = tokenizer.role('decoder_start_token')
         start = tokenizer.special(self.start) if self.start else tokenizer.end if named is None else named
         ids = {mode: np.int32(tokenizer.special(mode)) for mode in self.modes}
@@ -92,7 +92,7 @@ class MarkedText(TextData):
 
 
 def sentinels_of(tokenizer: Tokenizer, count: int) -> np.ndarray:
-    """Return the ids of the first sentinels, in their order.
+    """Return the ids of the first `count` sentinels, in order.
 
     Raises:
         UserError: there are fewer.

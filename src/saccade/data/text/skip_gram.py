@@ -5,8 +5,8 @@
     p_noise(w) = count(w)^power / sum over w' of count(w')^power
 
 Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality", section 2.2,
-https://arxiv.org/abs/1310.4546. Their program draws noise from a long table that was drawn once; here that table is cut
-up, and every row brings a piece of it. Special and unknown tokens, and padding, are no words.
+https://arxiv.org/abs/1310.4546. The original program samples noise from a long precomputed table; here each row has its
+own draw from the distribution. Special and unknown tokens, and padding, are not words.
 """
 
 from dataclasses import dataclass
@@ -25,26 +25,27 @@ from saccade.types import Count, Metric, UserError
 
 __all__ = ['SkipGramText']
 
-_HIGHEST = 2.0**64  # of a raw number of Philox
+_HIGHEST = 2.0**64  # exclusive bound of Philox's raw numbers
 
 
 @dataclass(frozen=True)
 class SkipGramText(TextData):
     """Text for skip-grams.
 
-    Attributes: those of TextData; noise, words that are drawn for each row; power of the counts they are drawn by.
+    Attributes: as in TextData; noise, number of noise words per row; power, exponent of the counts in their
+        distribution.
 
-    A batch has `frequency` [B T+1] besides what text has, each word's share of the training split, which is 0 for what
-    is no word of it; and `noise` [B M].
+    In addition to text's arrays, a batch has `frequency` [B T+1], each word's relative frequency in the training split,
+    0 for other tokens; and `noise` [B M].
     """
 
     noise: Count = 64
     power: float = 0.75
 
-    reports: ClassVar[tuple[Metric, ...]] = Split.reports  # its loss is of pairs of words
+    reports: ClassVar[tuple[Metric, ...]] = Split.reports  # no perplexity: the loss is over pairs of words
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         like = super().batch_like(batch_size)
         return like | {
             'frequency': jax.ShapeDtypeStruct(like['tokens'].shape, np.float32),
@@ -65,7 +66,8 @@ class SkipGramText(TextData):
 class Words:
     """Word frequencies and the noise distribution.
 
-    Attributes: the share of each token in all words of the training split; the noise distribution, cumulated.
+    Attributes: frequency, of each token among all words of the training split; cumulated, the cumulative noise
+        distribution.
     """
 
     frequency: Float[np.ndarray, 'V']
@@ -76,7 +78,7 @@ class Words:
         """Count the words of a split.
 
         Raises:
-            UserError: there is none.
+            UserError: there are none.
         """
         counts = np.bincount(split.rows.tokens, minlength=tokenizer.size).astype(np.float64)
         counts[[*tokenizer.specials.values(), *tokenizer.unknown]] = 0
@@ -86,9 +88,9 @@ class Words:
         return cls(counts / counts.sum(), np.cumsum(noise) / noise.sum())
 
     def drawn(self, count: int, split: int, row: int) -> np.ndarray:
-        """Draw words from the noise distribution, the same for the same row."""
+        """Draw words from the noise distribution, deterministically for each row."""
         raw = np.random.Philox(key=0, counter=[0, split, row, 0]).random_raw(count)
-        # The last bound is left out, as numbers just below 1 are rounded up to it.
+        # The last bound is omitted, since numbers just below 1 are rounded to it.
         return np.searchsorted(self.cumulated[:-1], raw / _HIGHEST, side='right').astype(np.int32)
 
 
@@ -96,7 +98,7 @@ class Words:
 class SkipGramRows:
     """Rows of text with noise words.
 
-    Attributes: rows of text; its words; how many are drawn as noise for each row; the split, by number.
+    Attributes: text, its rows; words; noise, number of noise words per row; split, its number.
     """
 
     text: RowSource
@@ -111,7 +113,7 @@ class SkipGramRows:
         return self._with_words(self.text[row], self.words.drawn(self.noise, self.split, row))
 
     def padding(self) -> Row:
-        """A row without a word."""
+        """Return a row of padding."""
         return self._with_words(self.text.padding(), np.zeros(self.noise, np.int32))
 
     def _with_words(self, row: Row, noise: np.ndarray) -> Row:

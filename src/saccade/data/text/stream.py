@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Language-modelling text: a tokenizer and, for each split, rows on a memory-mapped stream of tokens.
+"""Language-modelling text: a tokenizer and, for each split, rows over a memory-mapped stream of tokens.
 
-Where the tokenizer has an end token, the stream begins with it and each document is followed by it. A
-document reaches from the end token before it to the one after it: so its first token is a target too, and a
-model that is given the end token alone begins a document. Where the folder of the tokenizer puts a token before each
-text, as Llama's, a document begins with that one in place of the end token before it.
+With an end token, the stream begins with it, and each document is followed by it. A document extends from the end token
+before it to the one after it, so its first token is a target too, and a model with only the end token as its prompt
+begins a document. If the tokenizer's folder puts a token before each text, as Llama's does, a document begins with that
+token instead of the preceding end token.
 """
 
 import math
@@ -36,10 +36,10 @@ class TextSplit(Split):
     """Split of a text.
 
     Attributes:
-        targets: distinct tokens to predict; windows that overlap count each token once.
+        targets: number of distinct target tokens; overlapping windows count each token once.
         bytes: UTF-8 bytes of the text.
-        tokens: tokens in the stream, end tokens included.
-        documents: documents that have at least one token.
+        tokens: number of tokens in the stream, including end tokens.
+        documents: number of documents with at least one token.
     """
 
     rows: Rows
@@ -50,7 +50,7 @@ class TextSplit(Split):
     reports: ClassVar[tuple[Metric, ...]] = (PERPLEXITY, Metric('bits_per_byte', 'lowest', 0.0, unit='bits'))
 
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Perplexity, and bits for each byte of the text."""
+        """Return perplexity, and bits per byte of the text."""
         loss = metrics['loss']
         return {'perplexity': math.exp(min(loss, 700.0)), 'bits_per_byte': bits_per_byte(loss, self)}
 
@@ -60,12 +60,12 @@ class TextData(TokenizedBase):
     """Text for language models.
 
     Attributes:
-        tokenizer: how to train the tokenizer, as in `data.tokenizer.bpe:BPE`.
-        context_length: tokens the model sees; a row has one more.
-        pack: how documents become rows, as in `data.rows.pack:Packed`.
+        tokenizer: trainer of the tokenizer, as `data.tokenizer.bpe:BPE`.
+        context_length: number of tokens in the model's context; a row has one more.
+        pack: packing of documents into rows, as `data.rows.pack:Packed`.
         name: a known corpus.
-        path: the user's own text, which takes the place of a named corpus.
-        validation: the share of documents kept for validation, where the corpus has no split of its own.
+        path: the user's text, which overrides a named corpus.
+        validation: fraction of documents for validation, if the corpus has no such split.
     """
 
     tokenizer: Part[Trainer]
@@ -78,12 +78,12 @@ class TextData(TokenizedBase):
     reports: ClassVar[tuple[Metric, ...]] = TextSplit.reports
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return the shapes of a batch, known before any data is read."""
+        """Return the shapes of a batch, which do not depend on data."""
         shape = jax.ShapeDtypeStruct((batch_size, self.context_length + 1), np.int32)
         return dict.fromkeys(('tokens', 'segments', 'positions'), shape)
 
     def frame(self, tokenizer: Tokenizer) -> Any:
-        """Return nothing: text needs no special token."""
+        """Return None: text needs no special tokens."""
 
     @property
     def _key(self) -> Any:
@@ -96,7 +96,7 @@ class TextData(TokenizedBase):
         return (document['text'] for document in each(examples))
 
     def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
-        """Write the stream of each split, which memory may not hold, then what is made of the stream."""
+        """Write the token stream of each split, which may exceed memory, then the arrays derived from it."""
         for name, documents in source.splits.items():
             into = folder / name
             into.mkdir()
@@ -111,11 +111,11 @@ class TextData(TokenizedBase):
         least = self.context_length + 1 if name == 'train' else 2
         if tokens < least:
             raise UserError(
-                f'data: the {name} split has {tokens} tokens and needs at least {least} at a context of '
-                f'{self.context_length}; give more text or a smaller context'
+                f'data: the {name} split has {tokens} tokens, but a context of {self.context_length} needs at least '
+                f'{least}; give more text or a smaller context'
             )
         if longest < 2:
-            raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
+            raise UserError(f'data: no document of the {name} split has two tokens, so there are no targets')
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
         splits = {}
@@ -130,7 +130,7 @@ class TextData(TokenizedBase):
 
 
 def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
-    """Turn the mean loss of a split's targets [nats] into bits for each byte of its text.
+    """Convert the mean loss of a split's targets [nats] into bits per byte of its text.
 
     Raises:
         UserError: the split has no text.
@@ -141,7 +141,7 @@ def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
 
 
 def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) -> tuple[np.ndarray, int]:
-    """Write the stream of tokens; return where documents start and stop in it, and the bytes of text."""
+    """Write the token stream; return the start and stop of each document in it, and the bytes of text."""
     dtype = smallest(tokenizer.size)
     end = [] if tokenizer.end is None else [tokenizer.end]
     begin = list(tokenizer.around.before) if tokenizer.around else []
@@ -158,7 +158,7 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     if lengths:
         np.save(path, np.memmap(raw, dtype, mode='r'))
     raw.unlink()
-    taken = np.array(lengths, np.int64) + len(begin) + len(end)  # by each document with what is written around it
+    taken = np.array(lengths, np.int64) + len(begin) + len(end)  # tokens of each document and those around it
     starts = np.cumsum(taken) - taken
     return np.stack([starts, starts + taken + (0 if begin else len(end))], axis=-1), size
 

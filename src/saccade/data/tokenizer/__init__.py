@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers and how they are trained, one kind a file.
+"""Tokenizers and their trainers, one kind per file.
 
-Not here: the special tokens' places in a row (`data/rows/`).
+Not here: the positions of special tokens in a row (`data/rows/`).
 """

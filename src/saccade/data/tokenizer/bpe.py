@@ -16,14 +16,14 @@ __all__ = ['BPE']
 
 @dataclass(frozen=True)
 class BPE(Reserving):
-    """Byte-pair encoding of bytes within words, as GPT-2 has it: lossless, nothing unknown.
+    """Byte-pair encoding of bytes within words, as in GPT-2: lossless, without unknown tokens.
 
     Sennrich, Haddow and Birch, 2016, Neural Machine Translation of Rare Words with Subword Units,
     https://arxiv.org/abs/1508.07909; over bytes: Radford et al., 2019, Language Models are Unsupervised
     Multitask Learners, section 2.2.
 
     Attributes:
-        vocabulary: tokens at most: the special ones, 256 bytes, and the merges. A short text yields fewer.
+        vocabulary: maximum number of tokens: special tokens, 256 bytes, and merges. A short text yields fewer.
     """
 
     vocabulary: int
@@ -33,7 +33,7 @@ class BPE(Reserving):
         check_vocabulary(self.vocabulary, 256 + len(self.reserved))
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Learn the merges of the texts."""
+        """Learn the merges from the texts."""
         backend = tokenizers.Tokenizer(models.BPE())
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         backend.decoder = decoders.ByteLevel()

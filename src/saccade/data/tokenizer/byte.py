@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Byte tokenizer: one token a byte of UTF-8."""
+"""Byte tokenizer: one token per byte of UTF-8."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ __all__ = ['Byte']
 
 @dataclass(frozen=True)
 class Byte(Reserving):
-    """One token a byte of UTF-8: nothing to train, nothing unknown. Special tokens move each byte up."""
+    """One token per byte of UTF-8, without training or unknown tokens. Ids of bytes follow the special tokens."""
 
     @property
     def vocabulary(self) -> int:
-        """Tokens, the special ones included."""
+        """Number of tokens, including the special ones."""
         return len(self.reserved) + 256
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Return the byte tokenizer; the texts are not read."""
-        # Bytes are spelled as in every byte-level vocabulary: one that Latin-1 can print stands for itself, and the
-        # others follow from U+0100 on, in order.
+        """Return the byte tokenizer; the texts are not used."""
+        # Bytes are spelled as in every byte-level vocabulary: a printable Latin-1 byte by its own character, the others
+        # by characters from U+0100 on, in order.
         alphabet = set(pre_tokenizers.ByteLevel.alphabet())
         others = iter(sorted(symbol for symbol in alphabet if ord(symbol) > 255))
         symbols = [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]

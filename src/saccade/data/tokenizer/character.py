@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Character tokenizer: one token a character of the training text."""
+"""Character tokenizer: one token per character of the training text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ __all__ = ['Character']
 
 @dataclass(frozen=True)
 class Character(Reserving):
-    """One token a character, in the order of code points.
+    """One token per character, in the order of code points.
 
-    A character not trained on is [UNK] where that is among the special tokens, and else refused.
+    A character outside the training text is [UNK] if that is a special token, and otherwise raises an error.
     """
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Take the alphabet of the texts.
+        """Collect the alphabet of the texts.
 
         Raises:
-            UserError: the texts hold no character.
+            UserError: the texts are empty.
         """
         characters: set[str] = set()
         for text in texts:
             characters.update(text)
         require_text(characters)
-        # BPE without merges; where its unknown token is not in the vocabulary, the unknown is an error.
+        # BPE without merges; if its unknown token is not in the vocabulary, unknown characters raise an error.
         model = models.BPE(numbered(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
         backend = tokenizers.Tokenizer(model)
         backend.decoder = decoders.Fuse()

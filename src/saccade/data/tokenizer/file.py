@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizer from a file: Hugging Face's tokenizer.json, BERT's vocab.txt, or GPT-2's vocab.json with its merges.txt.
 
-The settings next to the file are obeyed; see `data.tokenizer.settings`.
+The settings next to the file are applied; see `data.tokenizer.settings`.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ __all__ = ['TokenizerFile']
 
 FILES = (FILE, 'vocab.txt', 'vocab.json')  # of a folder, the first that is there
 _MERGES = 'merges.txt'
-_BESIDE = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
+_NEIGHBOURS = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
 _WORD_PIECES = ('BertTokenizer', 'DistilBertTokenizer', 'ElectraTokenizer')
-_PAIRS = {'gpt2': 'GPT2Tokenizer', 'roberta': 'RobertaTokenizer'}  # by the model
+_PAIRS = {'gpt2': 'GPT2Tokenizer', 'roberta': 'RobertaTokenizer'}  # by model_type
 _DEFAULTS = {
     'GPT2Tokenizer': dict.fromkeys(('bos_token', 'eos_token', 'unk_token'), '<|endoftext|>'),
     'RobertaTokenizer': {
@@ -40,42 +40,42 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class TokenizerFile:
-    """Tokenizer that is read from a file.
+    """Tokenizer from a file.
 
-    Attributes: path of the file; lowercase, whether a vocab.txt is of text without case and accents ("uncased"); None:
-        as the tokenizer_config.json next to it says, and uncased without one.
+    Attributes: path of the file; lowercase, True if a vocab.txt is for text without case and accents ("uncased"); None
+        uses the tokenizer_config.json next to it, or True without one.
     """
 
     path: str
     lowercase: bool | None = None
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Return the tokenizer of the file; the texts are not read.
+        """Return the tokenizer of the file; the texts are not used.
 
         Raises:
-            UserError: there is no such file, or it is no tokenizer.
+            UserError: the file does not exist, or is not a tokenizer.
         """
         return _opened(self._file, {} if self.lowercase is None else {'do_lower_case': self.lowercase})
 
     @property
     def vocabulary(self) -> int:
-        """Tokens, the special ones included.
+        """Number of tokens, including the special ones.
 
         Raises:
-            UserError: there is no such file, or it is no tokenizer.
+            UserError: the file does not exist, or is not a tokenizer.
         """
         return self.train(()).size
 
     @property
     def digest(self) -> str:
-        """Of what the file and those next to it hold, for they may change.
+        """Hash of the file and of those next to it, which may change.
 
         Raises:
-            UserError: there is no such file.
+            UserError: the file does not exist.
         """
-        beside = (self._file.with_name(name) for name in _BESIDE)
+        neighbours = (self._file.with_name(name) for name in _NEIGHBOURS)
         try:
-            contents = [read_regular(file, TOKENIZER_BYTES) for file in (self._file, *filter(Path.is_file, beside))]
+            contents = [read_regular(file, TOKENIZER_BYTES) for file in (self._file, *filter(Path.is_file, neighbours))]
         except OSError as error:
             raise UserError(f'cannot read the tokenizer {self._file}: {error.strerror}') from error
         return hashlib.sha256(b''.join(contents)).hexdigest()
@@ -86,20 +86,20 @@ class TokenizerFile:
 
 
 def open_tokenizer(path: Path | str) -> Tokenizer:
-    """Read a tokenizer.json, a vocab.txt or a vocab.json, as the files next to it say.
+    """Read a tokenizer.json, a vocab.txt or a vocab.json, with the settings next to it.
 
     Raises:
-        UserError: there is no such file, or it is no tokenizer; it has no token that a text could be encoded to; or a
-            setting next to it is not supported.
+        UserError: the file does not exist, or is not a tokenizer; it has no token for text; or a setting next to it is
+            not supported.
     """
     tokenizer = _opened(Path(path), {})
     if not set(tokenizer.backend.get_vocab(with_added_tokens=True)) - {*tokenizer.specials, ''}:
-        raise UserError(f'{path}: the tokenizer is empty: it has special tokens alone, so every text would vanish')
+        raise UserError(f'{path}: the tokenizer is empty: it has only special tokens, so every text would vanish')
     return tokenizer
 
 
 def find_tokenizer(folder: Path | str) -> Path | None:
-    """Return the path of the tokenizer's file in a folder; None where there is none."""
+    """Return the path of the tokenizer's file in a folder; None if there is none."""
     folder = expanded(folder)
     # Marian's vocab.json has no merges: its pieces are in source.spm and target.spm.
     there = (name for name in FILES if name != 'vocab.json' or (folder / _MERGES).is_file())
@@ -107,8 +107,8 @@ def find_tokenizer(folder: Path | str) -> Path | None:
 
 
 def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of a file, with settings in place of those next to it."""
-    settings = Settings.beside(file)
+    """Return the tokenizer of a file; `given` settings override those next to it."""
+    settings = Settings.next_to(file)
     settings.config.update(given)
     with opening(file):
         if file.suffix == '.txt':
@@ -117,13 +117,13 @@ def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
             backend = _byte_pairs(file, settings)
         else:
             backend = backend_of(file)
-        backend, beside = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
-        source = _opened(beside, {}) if beside.is_file() else None
+        backend, source_file = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
+        source = _opened(source_file, {}) if source_file.is_file() else None
         return Tokenizer(backend, source, settings.roles(backend), file).probed()
 
 
 def _word_pieces(file: Path, settings: Settings) -> tokenizers.Tokenizer:
-    """The tokenizer of a vocab.txt, as `BertTokenizer` makes it."""
+    """Return the tokenizer of a vocab.txt, as in `BertTokenizer`."""
     settings.require('tokenizer_class', *_WORD_PIECES, *map('{}Fast'.format, _WORD_PIECES))
     settings.require('do_basic_tokenize', True)
     settings.require('never_split', [])
@@ -144,11 +144,11 @@ def _text(file: Path) -> str:
 
 
 def _byte_pairs(file: Path, settings: Settings) -> tokenizers.Tokenizer:
-    """The tokenizer of a vocab.json and a merges.txt, as `GPT2Tokenizer` and `RobertaTokenizer` make it."""
+    """Return the tokenizer of a vocab.json and a merges.txt, as in `GPT2Tokenizer` and `RobertaTokenizer`."""
     settings.config.setdefault('tokenizer_class', _PAIRS.get(settings.ids.get('model_type')))
     settings.require('tokenizer_class', *_DEFAULTS, *map('{}Fast'.format, _DEFAULTS))
     if settings.config['tokenizer_class'] is None:
-        raise UserError(f'{settings.file}: tokenizer_class is missing, which says how {file} is used')
+        raise UserError(f'{settings.file}: tokenizer_class is missing, which defines the use of {file}')
     settings.config.update(_DEFAULTS[settings.config['tokenizer_class'].removesuffix('Fast')] | settings.config)
     merges, pairs = file.with_name(_MERGES), []
     for number, line in enumerate(_text(merges).removesuffix('\n').split('\n'), start=1):
@@ -156,7 +156,7 @@ def _byte_pairs(file: Path, settings: Settings) -> tokenizers.Tokenizer:
         if len(pair) == 2 and not line.startswith('#version'):
             pairs.append(tuple(pair))
         elif line and not line.startswith('#version'):
-            raise UserError(f'{merges}, line {number}: must be two pieces with a space between them, not {line!r}')
+            raise UserError(f'{merges}, line {number}: must be two pieces separated by a space, not {line!r}')
     try:
         backend = tokenizers.Tokenizer(models.BPE(read_config(file), pairs))
     except Exception as error:  # the library raises no narrower class

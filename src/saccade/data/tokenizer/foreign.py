@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Guards against tokenizer files of others: panics of the library, and parts that expand a text without bound."""
+"""Guards against third-party tokenizer files: panics of the library, and unbounded expansion of a text."""
 
 import json
 import os
@@ -15,19 +15,19 @@ import tokenizers
 
 from saccade.types import UserError
 
-MOST = 8  # tokens a byte of text; a byte-level tokenizer has one, and no text in a script of its own has more
+MOST = 8  # tokens per byte of text; a byte-level tokenizer has one, and no text in a script of its own has more
 
 
 @contextmanager
 def one_line(where: Path | str) -> Iterator[None]:
-    """Turn a panic of the library, which is written in Rust, into one line.
+    """Context that converts a panic of the library, which is written in Rust, into a one-line error.
 
     Raises:
-        UserError: the library panics; the error names `where`.
+        UserError: the library panics; the message begins with `where`.
     """
     try:
         yield
-    except BaseException as error:  # a panic is no Exception, and its class cannot be imported
+    except BaseException as error:  # a panic is not an Exception, and its class cannot be imported
         if type(error).__name__ != 'PanicException':
             raise
         reason = str(error).partition('\n')[0]
@@ -36,15 +36,15 @@ def one_line(where: Path | str) -> Iterator[None]:
 
 @contextmanager
 def opening(file: Path) -> Iterator[None]:
-    """Turn a panic into one line, and keep the library's own lines about it off standard error.
+    """Context that converts a panic into a one-line error, and suppresses the library's own output about it.
 
-    Whatever else is written to standard error meanwhile is written at the end. As this diverts the output of all
-    threads, it is for the moment of opening only, and not for encoding.
+    Other output on standard error is written at the end. Since this redirects the output of all threads, it is used
+    only while a file is opened, not for encoding.
 
     Raises:
         UserError: as for `one_line`.
     """
-    if sys.__stderr__ is None:  # closed, so that its number may be that of another file
+    if sys.__stderr__ is None:  # closed, so its descriptor may be another file's
         with one_line(file):
             yield
         return
@@ -66,10 +66,10 @@ def opening(file: Path) -> Iterator[None]:
 
 
 def require_bounded(backend: tokenizers.Tokenizer, file: Path) -> None:
-    """Refuse a tokenizer whose normalizer or decoder replaces a character by more than `MOST`, all steps together.
+    """Check that a tokenizer's normalizer and decoder expand a character at most `MOST` times, over all steps.
 
     Raises:
-        UserError: the normalizer or the decoder does so.
+        UserError: one of them may expand a text further.
     """
     for name in ('normalizer', 'decoder'):
         part, growth = getattr(backend, name), 1
@@ -82,7 +82,7 @@ def require_bounded(backend: tokenizers.Tokenizer, file: Path) -> None:
 
 
 def parts_of(part: Any) -> Iterator[dict[str, Any]]:
-    """Yield a normalizer, a pre-tokenizer or a decoder as its JSON describes it, or those in a sequence."""
+    """Yield a component (normalizer, pre-tokenizer or decoder) in its JSON form, and those inside a sequence."""
     if part is not None:
         yield part
         for key in ('normalizers', 'pretokenizers', 'decoders'):
@@ -91,7 +91,7 @@ def parts_of(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def _growth(step: Mapping[str, Any]) -> int | float:
-    """How many characters a step of a normalizer or a decoder writes for one."""
+    """Return the maximum number of characters that a step writes for one character."""
     if step['type'] == 'Prepend':
         return len(step['prepend'])
     if step['type'] == 'Replace':

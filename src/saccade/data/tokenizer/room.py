@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Room for a tokenizer in a model: an embedding for every token that it has, or may learn."""
+"""Check of a model's vocabulary: an embedding for every token that a tokenizer has, or may learn."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,10 +9,10 @@ from saccade.types import Model, Part, UserError
 
 
 def most_tokens(data: Any) -> tuple[int, int | None]:
-    """Return the vocabulary sizes that the tokenizers of a dataset may reach, as far as its config tells.
+    """Return the maximum vocabulary sizes of a dataset's tokenizers, as far as its config determines them.
 
     Returns:
-        That of the tokenizer, 0 where the texts alone decide; that of the source's own, None where there is none.
+        The tokenizer's size, 0 if it depends on the texts; the source tokenizer's size, None if there is none.
     """
     recipes = (getattr(data, name, None) for name in ('tokenizer', 'source_tokenizer'))
     size, source = (recipe and getattr(recipe(), 'vocabulary', 0) for recipe in recipes)
@@ -20,16 +20,16 @@ def most_tokens(data: Any) -> tuple[int, int | None]:
 
 
 def require_room(part: Part[Model], size: int, source_size: int | None) -> None:
-    """Refuse a model with fewer embeddings than tokens, of its vocabulary and of the source's own where there is one.
+    """Check that a model has an embedding for each token, of its vocabulary and of the source's if that is separate.
 
     Raises:
-        UserError: so it is; the fields that set the size are named.
+        UserError: the model has too few embeddings; the message names the fields that set the number.
     """
     model = part()
     own = getattr(model, 'source_vocabulary', None)
     if own is None and source_size is not None:
         raise UserError(
-            f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary'
+            f'data.source_tokenizer: the model has one embedding for source and target; give it a source vocabulary'
             f'{f" of {source_size}" if source_size else ""}'
         )
     sizes = [(model.vocabulary or 0, size)]
@@ -45,7 +45,7 @@ def require_room(part: Part[Model], size: int, source_size: int | None) -> None:
 
 
 def _vocabularies(part: Part, path: str, size: int) -> Iterator[str]:
-    """Yield the fields, at any depth of a part, that give a vocabulary this size."""
+    """Yield the fields, at any depth of a part, that set a vocabulary of this size."""
     for name, value in part.arguments:
         if isinstance(value, Part):
             yield from _vocabularies(value, f'{path}.{name}', size)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings next to a tokenizer's file in a Hugging Face folder, and how they change the tokenizer.
+"""Settings next to a tokenizer's file in a Hugging Face folder, and their application to the tokenizer.
 
 tokenizer_config.json names the special tokens by role, lists added tokens, and sets normalisation. In older folders
-special_tokens_map.json and added_tokens.json do the first two. Where no file names the first or last token of a text,
-or the first of a target, the ids of generation_config.json and config.json do. As in transformers 5, the post-processor
-of a tokenizer.json says which tokens are put around a text, and `add_bos_token` only where there is none. A key that is
-neither obeyed nor harmless is named in a warning.
+special_tokens_map.json and added_tokens.json have the first two. If no file names the first or last token of a text, or
+the first of a target, the ids of generation_config.json and config.json are used. As in transformers 5, special tokens
+around a text come from the post-processor of a tokenizer.json, and from `add_bos_token` only without one. A key that is
+neither supported nor harmless is logged in a warning.
 """
 
 import json
@@ -26,7 +26,7 @@ from saccade.types import UserError
 _LOG = logging.getLogger(__name__)
 ROLES = ('bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token')
 _START = 'decoder_start_token'
-# Settings of a tokenizer.json, by part, and what tokenizer_config.json calls them.
+# Settings of components of a tokenizer.json, and their names in tokenizer_config.json.
 _SET = {
     'BertNormalizer': {
         'lowercase': 'do_lower_case',
@@ -35,7 +35,7 @@ _SET = {
     },
     'ByteLevel': {'add_prefix_space': 'add_prefix_space'},
 }
-# Parts of a tokenizer.json that do the opposite of a setting, where it has this value.
+# Components of a tokenizer.json that contradict a setting with this value.
 _AGAINST = {
     'Lowercase': ('do_lower_case', False),
     'StripAccents': ('keep_accents', True),
@@ -43,20 +43,20 @@ _AGAINST = {
 }
 _CLEAN = 'clean_up_tokenization_spaces'
 _CLEAN_PAIRS = f'{_CLEAN}_for_bpe_even_though_it_will_corrupt_output'
-# Spaces that `clean_up_tokenization_spaces` takes out of a decoded text, in this order.
+# Spaces that `clean_up_tokenization_spaces` removes from a decoded text, in this order.
 _CLEANED = (
     *((f' {mark}', mark) for mark in '.?!,'),
     (" ' ", "'"),
     *((f' {end}', end) for end in ("n't", "'m", "'s", "'ve", "'re")),
 )
-# Keys with one supported value.
+# Keys with a single supported value.
 _REQUIRED = {'separate_vocabs': False, 'fix_mistral_regex': False, 'wordpieces_prefix': '##'}
 _READ = (
     'tokenizer_class', 'added_tokens_decoder', 'additional_special_tokens', 'extra_special_tokens', 'chat_template',
     'sp_model_kwargs', 'do_basic_tokenize', 'never_split', _CLEAN, _CLEAN_PAIRS,
 )  # fmt: skip
-# Keys that change neither the ids of a text nor the text of ids: files, padding and truncation (done by rows here),
-# settings of Python classes whose work tokenizer.json describes, and languages, which prompts name.
+# Keys that do not affect ids or decoded text: files, padding and truncation (done by rows here), settings of Python
+# classes whose effect tokenizer.json describes, and languages, which prompts name.
 _HARMLESS = (
     'name_or_path', '_name_or_path', 'tokenizer_file', 'vocab_file', 'merges_file', 'spm_file', 'source_spm',
     'target_spm', 'vocab', 'merges', 'special_tokens_map_file', 'auto_map', 'use_fast', 'backend', 'is_local',
@@ -76,9 +76,9 @@ class Settings:
 
     Attributes:
         file: tokenizer_config.json, which errors name.
-        config: what it holds, and the special tokens of special_tokens_map.json in an older folder.
-        added: tokens that are not in the vocabulary of the model, by id.
-        ids: of generation_config.json and config.json.
+        config: its content, and the special tokens of special_tokens_map.json in an older folder.
+        added: tokens outside the vocabulary of the tokenizer's model, by id.
+        ids: ids of generation_config.json and config.json.
     """
 
     file: Path
@@ -87,17 +87,17 @@ class Settings:
     ids: dict[str, Any]
 
     @classmethod
-    def beside(cls, file: Path) -> 'Settings':
+    def next_to(cls, file: Path) -> 'Settings':
         """Read the settings next to a tokenizer's file.
 
         Raises:
-            UserError: a file is no JSON object, or lists added tokens in another way than transformers.
+            UserError: a file is not a JSON object, or lists added tokens in another form than transformers.
         """
         path, folder = config_of(file), file.parent
         config, model = read_config(path), read_config(folder / 'config.json')
         if 'added_tokens_decoder' not in config:
             config |= read_config(folder / 'special_tokens_map.json')
-        ids = model if 'model_type' in model else {}  # a run has a config.json too
+        ids = model if 'model_type' in model else {}  # a run's folder has another config.json
         ids |= read_config(folder / 'generation_config.json')
         try:
             named = {text_of(token): _token(token) for _, token in _named(config)}
@@ -106,14 +106,14 @@ class Settings:
             return cls(path, config, added, ids)
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise UserError(
-                f'{path}: its added or special tokens are not as transformers writes them: {error}'
+                f'{path}: its added or special tokens are not in the form of transformers: {error}'
             ) from error
 
     def value(self, key: str, default: bool | None = None) -> bool | None:
         """Return a setting that is true, false or null.
 
         Raises:
-            UserError: it is something else.
+            UserError: it has another value.
         """
         found = self.config.get(key, default)
         if found is not None and not isinstance(found, bool):
@@ -121,10 +121,10 @@ class Settings:
         return found
 
     def require(self, key: str, *values: Any) -> None:
-        """Refuse a setting that is given and is none of these values, the only ones that are obeyed.
+        """Check that a setting is absent or has one of the supported values.
 
         Raises:
-            UserError: it is another.
+            UserError: it has another value.
         """
         found = self.config.get(key)
         if found is not None and found not in values:
@@ -132,7 +132,7 @@ class Settings:
             raise UserError(f'{self.file}: {key} is {json.dumps(found)}, which is not supported; only {shown} is')
 
     def obeyed_by(self, backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
-        """Return the tokenizer with these settings.
+        """Return the tokenizer with these settings applied.
 
         Raises:
             UserError: a setting contradicts the tokenizer, or an added token has another id in it.
@@ -154,7 +154,7 @@ class Settings:
         return backend
 
     def roles(self, backend: tokenizers.Tokenizer) -> dict[str, str]:
-        """Return the special tokens of a tokenizer by role, those that its vocabulary has."""
+        """Return the special tokens by role, as far as they are in the tokenizer's vocabulary."""
         named = {role: text_of(self.config[role]) for role in (*ROLES, _START) if self.config.get(role)}
         for role in ('bos_token', 'eos_token', _START):
             number = self.ids.get(f'{role}_id')
@@ -168,18 +168,18 @@ class Settings:
         sentence_piece = self.config.get('sp_model_kwargs') or {}
         if isinstance(sentence_piece, dict) and sentence_piece.get('enable_sampling'):
             raise UserError(
-                f'{self.file}: sp_model_kwargs.enable_sampling is not supported: a text has one way to be cut'
+                f'{self.file}: sp_model_kwargs.enable_sampling is not supported: tokenization is deterministic'
             )
 
     def _warn(self) -> None:
-        """Name the keys that are not known, so that none of them has no effect without a word."""
+        """Log unknown keys, so that none is ignored silently."""
         obeyed = {key for keys in _SET.values() for key in keys.values()} | {key for key, _ in _AGAINST.values()}
         known = {*_READ, *_HARMLESS, *_REQUIRED, *obeyed}
         if unknown := [key for key in self.config if key not in known and not key.endswith('_token')]:
-            _LOG.warning('%s: %s: not known, and without effect', self.file, ', '.join(unknown))
+            _LOG.warning('%s: %s: unknown, and ignored', self.file, ', '.join(unknown))
 
     def _clean(self, backend: tokenizers.Tokenizer) -> None:
-        """Leave out spaces before punctuation in decoded texts; of byte pairs only where a second key insists."""
+        """Remove spaces before punctuation in decoded texts; for byte pairs only if a second key is set."""
         pairs = isinstance(backend.model, models.BPE)
         if self.value(_CLEAN) and backend.decoder is not None and (not pairs or self.value(_CLEAN_PAIRS)):
             spaces = (decoders.Replace(before, after) for before, after in _CLEANED)
@@ -204,7 +204,7 @@ class Settings:
         return backend if json.dumps(found) == before else tokenizers.Tokenizer.from_str(json.dumps(found))
 
     def _add(self, backend: tokenizers.Tokenizer) -> None:
-        """Add the tokens that are listed or named and not there; the named ones become special."""
+        """Add the listed and named tokens that are missing; named ones become special."""
         there = {number: repr(token) for number, token in backend.get_added_tokens_decoder().items()}
         backend.add_tokens([token for at, token in sorted(self.added.items()) if there.get(at) != repr(token)])
         for number, token in self.added.items():
@@ -215,19 +215,19 @@ class Settings:
                 )
         special = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
         for key, token in _named(self.config):
-            # Padding is masked and needs no id: a new one may lie beyond the vocabulary of the model.
+            # Padding is masked and needs no id: a new one may be beyond the vocabulary of the model.
             beyond = key == 'pad_token' and backend.token_to_id(text_of(token)) is None
             if text_of(token) not in special and not beyond:
                 backend.add_special_tokens([_token(token)])
 
     def _flagged(self, backend: tokenizers.Tokenizer, role: str) -> tuple[str, ...]:
-        """The token of a role where `add_bos_token` or `add_eos_token` asks for it."""
+        """Return the token of a role if `add_bos_token` or `add_eos_token` is set."""
         token = self.roles(backend).get(role)
         return (token,) if token is not None and self.value(f'add_{role}') else ()
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the tokens that a configuration names, each with its key: those with a role, then others."""
+    """Yield (key, token) for the tokens named in a configuration: those with a role, then others."""
     keys = (*ROLES, *(key for key in config if key.endswith('_token') and key not in (*ROLES, _START)))
     yield from ((key, config[key]) for key in keys if config.get(key) and not isinstance(config[key], bool))
     key = 'extra_special_tokens' if config.get('extra_special_tokens') else 'additional_special_tokens'
@@ -236,7 +236,7 @@ def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _older(folder: Path, named: Collection[str]) -> dict[int, AddedToken]:
-    """The tokens of added_tokens.json, of which those that are named are special."""
+    """Return the tokens of added_tokens.json; those in `named` are special."""
     return {
         number: AddedToken(token, special=token in named, normalized=token not in named)
         for token, number in read_config(folder / 'added_tokens.json').items()
@@ -250,5 +250,5 @@ def _token(token: str | Mapping[str, Any]) -> AddedToken:
 
 
 def text_of(token: str | Mapping[str, Any]) -> str:
-    """Return the text of a token, which a configuration holds as such or as an object."""
+    """Return the text of a token, which a configuration stores as text or as an object."""
     return token if isinstance(token, str) else token['content']

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the trainers of subwords: the counted words of the texts, and an alphabet of limited size."""
+"""Base of the trainers of subwords: word counts of the texts, and an alphabet of limited size."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,17 +16,18 @@ from saccade.types import Count, UserError
 
 @dataclass(frozen=True)
 class Subword(Reserving):
-    """Base of a trainer of subwords, with a token for the unknown.
+    """Base of a trainer of subwords, with an unknown token.
 
     Attributes:
-        vocabulary: tokens at most, the special ones included. A short text yields fewer.
-        alphabet: characters at most, the most frequent; words with another are not learned from. BERT has about 1000.
+        vocabulary: maximum number of tokens, including the special ones. A short text yields fewer.
+        alphabet: maximum number of characters, the most frequent ones; words with others are not used for training.
+            BERT has about 1000.
     """
 
     vocabulary: int
     alphabet: Count = field(default=1000, kw_only=True)
 
-    # What the name of a piece has where a word begins, or where it goes on.
+    # Mark of pieces at the start of a word, or of pieces that continue one.
     mark: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -38,14 +39,14 @@ class Subword(Reserving):
                 raise UserError(f'specials: {name!r} might be a piece of a text; use a name like {UNKNOWN}')
 
     def _cutter(self) -> tokenizers.Tokenizer:
-        """Return what cuts a text into words as the trained tokenizer will."""
+        """Return a tokenizer that splits a text into words as the trained one will."""
         raise NotImplementedError
 
     def _counted(self, texts: Iterable[str]) -> dict[str, int]:
         """Count the words within the alphabet.
 
         Raises:
-            UserError: there is none.
+            UserError: there are none.
         """
         cutter = self._cutter()
         words = Counter(word for text in texts for word in _words(cutter, text))
@@ -59,10 +60,10 @@ class Subword(Reserving):
         return words
 
     def _room(self, singles: int) -> int:
-        """Return how many pieces there may be.
+        """Return the number of pieces that fit the vocabulary.
 
         Raises:
-            UserError: fewer than those of one character.
+            UserError: the single characters exceed it.
         """
         room = self.vocabulary - len(self.known)
         if room < singles:

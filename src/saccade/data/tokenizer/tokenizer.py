@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizers, text to token ids and back: bytes, characters, words, subwords, or any Hugging Face tokenizer.json.
 
-All are `tokenizers.Tokenizer`s underneath. A config names a trainer, one of the files beside this one, such as
-`data.tokenizer.bpe:BPE`; what it makes is saved with the run as a standard `tokenizer.json`.
+All wrap `tokenizers.Tokenizer`. A config names a trainer, from the files next to this one, such as
+`data.tokenizer.bpe:BPE`; the trained tokenizer is saved with the run as a standard `tokenizer.json`.
 """
 
 import hashlib
@@ -26,19 +26,19 @@ from saccade.types import UserError
 FILE, CONFIG = 'tokenizer.json', 'tokenizer_config.json'
 END = '<|end|>'
 UNKNOWN = '[UNK]'
-# Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order that the published vocabularies have.
+# Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order of the published vocabularies.
 BERT = ('[PAD]', UNKNOWN, '[CLS]', '[SEP]', '[MASK]')
-# Where no configuration names the end of text, it is the first of these that is a special token. Phi-3 has both the
-# first and END, and there END ends a turn of a chat. BERT ends a text with the last.
+# If no configuration names the end-of-text token, it is the first of these that is a special token. Phi-3 has both the
+# first and END, which ends a turn of a chat there. BERT ends a text with the last.
 ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END, '[SEP]')
 
 
-_FEW = 1 << 16  # tokens of a batch that any text may have
+_FEW = 1 << 16  # number of tokens allowed for any batch of texts
 _PROBES = ('a', 'The quick brown fox, 13 times.\n', 'Ça déjà', 'Δx ≈ 文字')
 
 
 class Around(NamedTuple):
-    """Special tokens that a tokenizer puts around a text, by id. Attributes: before and after the text."""
+    """Ids of special tokens that a tokenizer puts around a text. Attributes: before, after."""
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -51,11 +51,11 @@ class Tokenizer:
     """Trained tokenizer.
 
     Attributes:
-        source: tokenizer of the source texts of a sequence-to-sequence model: itself, or one with a vocabulary of its
-            own, which is saved in the same folder.
-        roles: special tokens by role, as {'eos_token': '</s>'}, in the keys of a tokenizer_config.json; empty for one
-            that was trained here. `decoder_start_token` starts a target.
-        file: file that it was read from, which errors name; None for one that was trained here.
+        source: tokenizer of the source texts of a sequence-to-sequence model: itself, or one with a separate
+            vocabulary, saved in the same folder.
+        roles: special tokens by role, as {'eos_token': '</s>'}, with the keys of a tokenizer_config.json; empty for a
+            tokenizer trained here. `decoder_start_token` starts a target.
+        file: file it was read from, for messages; None for a tokenizer trained here.
     """
 
     def __init__(
@@ -74,55 +74,55 @@ class Tokenizer:
 
     @property
     def size(self) -> int:
-        """The vocabulary size: one more than the largest id."""
+        """Vocabulary size: one more than the largest id."""
         return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """The vocabulary size, and that of the sources' own vocabulary; None where both sides share one."""
+        """Vocabulary size, and the size of the sources' separate vocabulary, None if it is shared."""
         return self.size, None if self.source is self else self.source.size
 
     @property
     def end(self) -> int | None:
-        """The id of the special token between documents; None where there is none."""
+        """Id of the special token between documents; None if there is none."""
         named = self.role('eos_token')
         return next((self.specials[name] for name in ENDS if name in self.specials), None) if named is None else named
 
     def role(self, role: str) -> int | None:
-        """Return the id of the token with this role; None where no configuration names one."""
+        """Return the id of the token with this role; None if no configuration names one."""
         return self.backend.token_to_id(self.roles[role]) if role in self.roles else None
 
     @cached_property
     def around(self) -> Around | None:
-        """The special tokens that the post-processor puts around a text; None where there is no post-processor."""
+        """Special tokens that the post-processor puts around a text; None without a post-processor."""
         if self.backend.post_processor is None:
             return None
-        # A post-processor holds the ids that it adds, so that any vocabulary shows them.
+        # A post-processor stores the ids that it adds, so they show with any vocabulary.
         probe = tokenizers.Tokenizer(models.WordLevel({'text': 0}, unk_token='text'))
         probe.post_processor = self.backend.post_processor
         with one_line(self._where):
             found = probe.encode('text')
         if 0 not in found.sequence_ids:
-            raise UserError(f'{self._where}: its post-processor leaves the text out')
+            raise UserError(f'{self._where}: its post-processor drops the text')
         at = found.sequence_ids.index(0)
         return Around(tuple(found.ids[:at]), tuple(found.ids[at + 1 :]))
 
     def framed(self, ids: Sequence[int]) -> list[int]:
-        """Return the ids of a text with the special tokens that the post-processor puts around it, if any."""
+        """Return the ids of a text with the post-processor's special tokens around it, if any."""
         before, after = self.around or NOTHING
         return [*before, *ids, *after]
 
     @property
     def specials(self) -> dict[str, int]:
-        """The ids of the special tokens, none of which a text is ever encoded to but the unknown one."""
+        """Ids of the special tokens; encoding a text never yields one, except the unknown token."""
         added = self.backend.get_added_tokens_decoder()
         return {token.content: number for number, token in added.items() if token.special}
 
     def special(self, *names: str, role: str = '') -> int:
-        """Return the id of a special token: of the one with a role, else by the first of these names that there is.
+        """Return the id of a special token: the one with a role, or else the first existing one of these names.
 
         Raises:
-            UserError: it has none of these names.
+            UserError: there is none of them.
         """
         named = self.role(role)
         if named is not None:
@@ -138,22 +138,22 @@ class Tokenizer:
 
     @property
     def unknown(self) -> set[int]:
-        """The ids that stand for what is not in the vocabulary."""
+        """Ids of unknown tokens."""
         ids = map(self.backend.token_to_id, (UNKNOWN, '<unk>'))
         return {number for number in ids if number is not None}
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of everything that decides which ids a text gets, in hexadecimal."""
+        """SHA-256 of everything that affects a text's ids, in hexadecimal."""
         both = [self] if self.source is self else [self, self.source]
         written = [each.backend.to_str() + (_config(each.roles) if each.roles else '') for each in both]
         return hashlib.sha256(''.join(written).encode()).hexdigest()
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text; no special token is added.
+        """Return the ids of a text, without special tokens.
 
         Raises:
-            UserError: a character is not in the alphabet, and the tokenizer has no token for the unknown.
+            UserError: a character is not in the alphabet, and the tokenizer has no unknown token.
         """
         return self.encode_batch([text])[0]
 
@@ -166,7 +166,7 @@ class Tokenizer:
         return [encoding.ids for encoding in self._encodings(texts, 'encode_batch_fast')]
 
     def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[bool]]]:
-        """Return the ids of each text, and which of them begin a word, as the tokenizer takes words.
+        """Return the ids of each text, and flags of those that begin a word in the tokenizer's sense.
 
         Raises:
             UserError: as for `encode`.
@@ -175,7 +175,7 @@ class Tokenizer:
         return [(encoding.ids, _beginning(encoding.word_ids)) for encoding in encodings]
 
     def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """As `encode_batch`; with the ids, the characters of the text that each stands for, from and to.
+        """Return the ids of each text, and the character offsets (start, stop) of each token.
 
         Raises:
             UserError: as for `encode`.
@@ -183,25 +183,25 @@ class Tokenizer:
         return [(encoding.ids, encoding.offsets) for encoding in self._encodings(texts, 'encode_batch')]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
-        """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
+        """Return the text of ids. Special tokens, and ids beyond the vocabulary, are omitted."""
         with one_line(self._where):
             return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
 
     def token(self, number: SupportsInt) -> str:
-        """Return a token as the vocabulary spells it, ## and the like included."""
+        """Return a token in the vocabulary's spelling, including marks such as ##."""
         return self.backend.id_to_token(int(number)) or ''
 
     def save(self, folder: Path | str) -> None:
-        """Write tokenizer.json into a folder, and source_tokenizer.json where sources have a vocabulary of their own.
+        """Write tokenizer.json into a folder, and source_tokenizer.json if sources have a separate vocabulary.
 
-        Roles are written to tokenizer_config.json, where there are any.
+        Roles, if any, are written to tokenizer_config.json.
 
         Raises:
             UserError: a file cannot be written.
         """
         file = Path(folder) / FILE
         if self.source is not self:
-            self.source._write(_beside(file))
+            self.source._write(_source_file(file))
         self._write(file)
 
     def _write(self, file: Path) -> None:
@@ -211,28 +211,28 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path | str) -> 'Tokenizer':
-        """Read a tokenizer.json that `save` wrote; `data.tokenizer.file:open_tokenizer` reads any other.
+        """Read a tokenizer.json written by `save`; `data.tokenizer.file:open_tokenizer` reads any other.
 
         Raises:
-            UserError: there is no such file, or it is not a tokenizer.json.
+            UserError: the file does not exist, or is not a tokenizer.json.
         """
         path = Path(path)
         with opening(path):
-            backend, beside = backend_of(path), _beside(path)
-            source = cls.load(beside) if beside.is_file() else None
+            backend, source_file = backend_of(path), _source_file(path)
+            source = cls.load(source_file) if source_file.is_file() else None
             return cls(backend, source, read_config(config_of(path)), path).probed()
 
     def probed(self) -> 'Tokenizer':
-        """Return this tokenizer after each of its parts was used once: one that fails is to fail when it is opened.
+        """Return this tokenizer after using each component once, so that a broken one fails when it is opened.
 
         Raises:
-            UserError: a part fails.
+            UserError: a component fails.
         """
         for text in _PROBES:
-            with one_line(self._where), suppress(Exception):  # it need not know each character
+            with one_line(self._where), suppress(Exception):  # unknown characters are allowed
                 ids = self._of_text.encode(text, add_special_tokens=False).ids
                 self.backend.decode_batch([ids, *([number] for number in ids)])
-        self.around  # noqa: B018, it is made when it is first asked for
+        self.around  # noqa: B018, computed at first access
         return self
 
     def _encodings(self, texts: Sequence[str], method: str) -> list[tokenizers.Encoding]:
@@ -240,7 +240,7 @@ class Tokenizer:
             found = self._encoded(texts, method)
         tokens, size = sum(map(len, found)), sum(len(text.encode('utf-8', 'surrogatepass')) for text in texts)
         if tokens > max(_FEW, MOST * size):
-            raise UserError(f'{self._where}: makes {tokens} tokens of {size} bytes; at most {MOST} a byte are possible')
+            raise UserError(f'{self._where}: makes {tokens} tokens of {size} bytes; at most {MOST} a byte are allowed')
         return found
 
     def _encoded(self, texts: Sequence[str], method: str) -> list[tokenizers.Encoding]:
@@ -260,7 +260,7 @@ class Tokenizer:
 
     @cached_property
     def _of_text(self) -> tokenizers.Tokenizer:
-        """The backend for encoding, in which no text spells a special token."""
+        """Backend for encoding, with which no text is read as a special token."""
         unknown = map(self.backend.id_to_token, self.unknown)
         spelled = {*self.specials, *unknown} & {*self.backend.get_vocab(with_added_tokens=False)}
         backend = _without(self.backend, spelled) if spelled else self.backend
@@ -279,7 +279,7 @@ def backend_of(file: Path) -> tokenizers.Tokenizer:
     """Read a tokenizer.json.
 
     Raises:
-        UserError: there is no such file, it is not a tokenizer.json, or it may expand a text without bound.
+        UserError: the file does not exist, is not a tokenizer.json, or may expand a text without bound.
     """
     try:
         text = read_text(file, TOKENIZER_BYTES)
@@ -294,10 +294,10 @@ def backend_of(file: Path) -> tokenizers.Tokenizer:
 
 
 def read_config(file: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; an empty one where there is no file.
+    """Return the object in a JSON file; an empty one if the file does not exist.
 
     Raises:
-        UserError: the file cannot be read, or holds no JSON object.
+        UserError: the file cannot be read, or does not hold a JSON object.
     """
     try:
         found = json.loads(read_text(file))
@@ -311,7 +311,7 @@ def read_config(file: Path) -> dict[str, Any]:
 
 
 def config_of(file: Path) -> Path:
-    """The path of the configuration next to a tokenizer's file."""
+    """Return the path of the configuration next to a tokenizer's file."""
     return file.with_name(f'source_{CONFIG}' if file.name.startswith('source_') else CONFIG)
 
 
@@ -320,10 +320,11 @@ def _config(roles: Mapping[str, str]) -> str:
 
 
 def _without(backend: tokenizers.Tokenizer, names: Collection[str]) -> tokenizers.Tokenizer:
-    """Return the tokenizer with these tokens renamed, under their ids, to names that no text holds.
+    """Return the tokenizer with these tokens renamed, with the same ids, to names that occur in no text.
 
-    `encode_special_tokens` keeps a special token from being split off a text, but not the model from finding it in its
-    own vocabulary: Unigram takes '</s>' for a piece, and the word '[CLS]' is one of WordLevel's.
+    `encode_special_tokens` prevents a special token from being split off a text, but not from being found by the model
+    in
+    its own vocabulary: for Unigram '</s>' is a piece, and for WordLevel '[CLS]' is a word.
     """
     hidden = {name: f'\U0010ffff{secrets.token_hex(16)}' for name in names}
     found = json.loads(backend.to_str())
@@ -345,8 +346,8 @@ def _without(backend: tokenizers.Tokenizer, names: Collection[str]) -> tokenizer
     return tokenizers.Tokenizer.from_str(json.dumps(found))
 
 
-def _beside(path: Path) -> Path:
-    """The path of the source tokenizer, where there are two."""
+def _source_file(path: Path) -> Path:
+    """Return the path of the source tokenizer, if there are two."""
     return path.with_name(f'source_{path.name}')
 
 

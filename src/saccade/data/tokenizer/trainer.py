@@ -14,7 +14,7 @@ from saccade.types import UserError
 
 @runtime_checkable
 class Trainer(Protocol):
-    """Protocol of a trainer of tokenizers, which a config's `tokenizer` names."""
+    """Protocol of a trainer of tokenizers, the `tokenizer` of a config."""
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return a tokenizer trained on the texts."""
@@ -23,11 +23,11 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Reserving:
-    """Base of a trainer that gives the first ids to special tokens, whatever the texts.
+    """Base of a trainer that reserves the first ids for special tokens.
 
     Attributes:
-        end: the one between documents, which gets id 0; None for none.
-        specials: those that get the ids after it, as `BERT`.
+        end: token between documents, with id 0; None for none.
+        specials: special tokens with the following ids, as `BERT`.
     """
 
     end: str | None = END
@@ -37,29 +37,29 @@ class Reserving:
         if self.end is not None and self.end not in ENDS:
             raise UserError(f'end: {self.end!r} would not be recognised in a tokenizer.json; use {", ".join(ENDS)}')
         if len({*self.reserved, ''}) <= len(self.reserved):
-            raise UserError(f'specials: {", ".join(map(repr, self.reserved))}: each needs a name of its own')
+            raise UserError(f'specials: {", ".join(map(repr, self.reserved))}: names must be unique and not empty')
         for name in self.reserved:
             if len(name) == 1:
                 raise UserError(f'specials: {name!r} might be a character of a text; use a name like {UNKNOWN}')
 
     @property
     def reserved(self) -> list[str]:
-        """The special tokens, in the order of their ids from 0 on."""
+        """Special tokens in the order of their ids, from 0."""
         return [*([] if self.end is None else [self.end]), *self.specials]
 
     @property
     def known(self) -> list[str]:
-        """The same, and the unknown token after them where it is not among them."""
+        """The same, followed by the unknown token if it is not among them."""
         return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
 
     def finished(self, backend: tokenizers.Tokenizer) -> Tokenizer:
-        """What was trained, with the special tokens known as such."""
+        """Return the trained tokenizer with its special tokens registered."""
         backend.add_special_tokens(self.reserved)
         return Tokenizer(backend)
 
 
 def numbered(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
-    """Return the id of each token, the special ones first."""
+    """Return the id of each token, special tokens first."""
     return {token: number for number, token in enumerate([*reserved, *tokens])}
 
 
@@ -70,6 +70,6 @@ def check_vocabulary(vocabulary: int, least: int) -> None:
 
 
 def require_text(tokens: Collection[str]) -> None:
-    """Raise a UserError where there are no tokens."""
+    """Raise a UserError if there are no tokens."""
     if not tokens:
         raise UserError('there is no text to train the tokenizer on')

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Unigram tokenizer: subwords by a unigram language model; a word is cut in the most probable way.
+"""Unigram tokenizer: subwords by a unigram language model; a word is segmented in the most probable way.
 
-    p(word) = Σ_{ways x to cut it} Π_i p(x_i),   Σ_pieces p(x) = 1,   L = Σ_words count(word) log p(word)
+    p(word) = Σ_{segmentations x} Π_i p(x_i),   Σ_pieces p(x) = 1,   L = Σ_words count(word) log p(word)
 
 Kudo, 2018, Subword Regularization: Improving Neural Network Translation Models with Multiple Subword Candidates,
-section 3.2, https://arxiv.org/abs/1804.10959: from a large vocabulary of substrings, p is fitted to L by EM, and the
-pieces that L misses least are left out, in turns. Ours is plain EM, in one thread, so each training gives the same
-(SentencePiece's has a prior, and the library's differs from run to run). Words are cut much as the BPE here cuts them.
-Not decoded to what they were: characters not trained on, which are [UNK], and U+2581, which stands for a space. The
-time is linear in the different words.
+section 3.2, https://arxiv.org/abs/1804.10959: starting from a large vocabulary of substrings, alternately fit p to L by
+EM, and drop the pieces whose loss decreases L least. This is plain EM in one thread, so training is deterministic
+(SentencePiece's EM has a prior, and the library's result differs from run to run). Words are split much as by the BPE
+here. Decoding is lossy for characters outside the training text, which are [UNK], and for U+2581, which represents a
+space. The time is linear in the number of distinct words.
 """
 
 from collections import Counter
@@ -27,28 +27,28 @@ from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
 __all__ = ['Unigram']
 
 _SPACE = '\u2581'
-# Letters, digits, others, white space: GPT-2's, save that accents stay with their letters.
+# Letters, digits, others, white space: GPT-2's pattern, except that accents stay with their letters.
 _WORDS = r' ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+'
-_LONGEST = 16  # characters of a piece, as in SentencePiece
-_SEEDS = 10  # times the vocabulary
-_KEPT = 0.8  # of the pieces at a time: η of section 3.2
-_STEPS = 2  # of EM between two times
-# Decimals of a logarithm in nats: the library reads a number of 16 digits back as its neighbour.
+_LONGEST = 16  # maximum characters per piece, as in SentencePiece
+_SEEDS = 10  # number of initial substrings, as a multiple of the vocabulary
+_KEPT = 0.8  # fraction of the pieces to keep per round: η of section 3.2
+_STEPS = 2  # EM steps per round
+# Decimals of a logarithm in nats: the library reads a number of 16 digits back with an error.
 _DECIMALS = 6
-_LEAST = 1e-12  # times that a piece is expected at least, so that it has a logarithm
+_LEAST = 1e-12  # minimum expected count of a piece, so that it has a logarithm
 
 
 @dataclass(frozen=True)
 class Unigram(Subword):
-    """Unigram tokenizer: pieces of words, each character among them. White space is kept; a space begins a word."""
+    """Unigram tokenizer: pieces of words, including each character. White space is preserved; a space begins a word."""
 
     mark: ClassVar[str] = _SPACE
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Learn the pieces of the texts, the most probable first.
+        """Learn the pieces from the texts, the most probable first.
 
         Raises:
-            UserError: the texts hold no word, or too many characters for the vocabulary.
+            UserError: the texts have no words, or too many characters for the vocabulary.
         """
         words = self._counted(texts)
         scores = fitted(words, self._room(len(set().union(*words))))
@@ -60,7 +60,7 @@ class Unigram(Subword):
     def _backend(self, scores: Sequence[tuple[str, float]]) -> tokenizers.Tokenizer:
         known = [(name, 0.0) for name in self.known]
         backend = tokenizers.Tokenizer(models.Unigram([*known, *scores], self.known.index(UNKNOWN)))
-        # A space belongs to the word after it, so what is decoded in parts needs no more between them.
+        # A space belongs to the word after it, so parts decoded separately can be concatenated.
         marking = pre_tokenizers.Metaspace(_SPACE, prepend_scheme='never', split=False)
         cutting = pre_tokenizers.Split(tokenizers.Regex(_WORDS), 'isolated')
         backend.pre_tokenizer = pre_tokenizers.Sequence([cutting, marking])
@@ -70,13 +70,13 @@ class Unigram(Subword):
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Lattice of all ways to cut words: edges from place to place between the characters, a piece on each.
+    """Lattice of all segmentations of words: edges between positions between characters, each with a piece.
 
     Attributes:
-        edges: [edges, 4] the number of the piece, the place before it, the place after it, and how many characters
-            of the word that is; ascending in the last.
-        begins: [words] the place before each word.
-        ends: [words] the place after it.
+        edges: [edges, 4] piece index, start position, stop position, and stop position within the word in characters;
+            sorted by the last.
+        begins: [words] start position of each word.
+        ends: [words] stop position of each word.
     """
 
     edges: np.ndarray
@@ -94,16 +94,16 @@ class Lattice:
         return cls(edges[np.argsort(edges[:, 3], kind='stable')], begins, ends)
 
     def of_pieces(self, kept: np.ndarray) -> 'Lattice':
-        """The same with some of the pieces alone; [pieces] booleans."""
+        """Return the lattice with only some of the pieces; `kept` is a boolean per piece."""
         return Lattice(self.edges[kept[self.edges[:, 0]]], self.begins, self.ends)
 
     def of_parts(self) -> 'Lattice':
-        """The same without the pieces that are all of a word."""
+        """Return the lattice without edges that span a whole word."""
         whole = np.isin(self.edges[:, 1], self.begins) & np.isin(self.edges[:, 2], self.ends)
         return Lattice(self.edges[~whole], self.begins, self.ends)
 
     def totals(self, scores: np.ndarray) -> np.ndarray:
-        """Return the logarithm of the probability of all ways from the word's beginning to each place [places]."""
+        """Return the log-probability, summed over segmentations, of the word up to each position [positions]."""
         totals = np.full(self.ends[-1] + 1, -np.inf)
         totals[self.begins] = 0
         for pieces, starts, stops in self._steps():
@@ -111,24 +111,24 @@ class Lattice:
         return totals
 
     def expected(self, scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return how often each piece is expected in words that occur so often [words]: the gradient of L."""
+        """Return the expected count of each piece in words with these counts [words]: the gradient of L."""
         totals = self.totals(scores)
         flow = np.zeros_like(totals)
         flow[self.ends] = counts
         expected = np.zeros_like(scores)
         for pieces, starts, stops in reversed(self._steps()):
             shares = flow[stops] * np.exp(totals[starts] + scores[pieces] - totals[stops])
-            flow[starts] += shares  # each is there once, for all these edges end at one depth
+            flow[starts] += shares  # no index repeats, since these edges all stop at one depth
             np.add.at(expected, pieces, shares)
         return expected
 
     def _steps(self) -> list[np.ndarray]:
-        """The edges [3, edges] that end after 1, 2, ... characters."""
+        """Return the edges [3, edges] that stop after 1, 2, ... characters."""
         return np.split(self.edges[:, :3].T, np.flatnonzero(np.diff(self.edges[:, 3])) + 1, axis=-1)
 
 
 def fitted(words: Mapping[str, int], most: int) -> dict[str, float]:
-    """Return the pieces, at most so many but all characters, with the logarithms [nats] of their probabilities."""
+    """Return at most `most` pieces, including all characters, with their log-probabilities [nats]."""
     seeds = _seeds(words, _SEEDS * most)
     numbers = {piece: number for number, piece in enumerate(seeds)}
     lattice, others = Lattice.of(words, numbers), Lattice.of(seeds, numbers).of_parts()
@@ -145,12 +145,12 @@ def fitted(words: Mapping[str, int], most: int) -> dict[str, float]:
 
 
 def improved(lattice: Lattice, scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return better scores [pieces] for words that occur so often [words]: one step of EM."""
+    """Return better scores [pieces] for words with these counts [words], by one step of EM."""
     return _logarithms(lattice.expected(scores, counts))
 
 
 def losses(lattice: Lattice, others: Lattice, scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return how much of L goes with each piece [nats], when it is cut in all other ways: a character, in none."""
+    """Return the decrease of L [nats] if each piece is segmented otherwise; infinite for single characters."""
     expected = np.maximum(lattice.expected(scores, counts), _LEAST)
     return expected * (scores - others.totals(scores)[others.ends])
 
@@ -161,7 +161,7 @@ def _logarithms(counts: np.ndarray) -> np.ndarray:
 
 
 def _seeds(words: Mapping[str, int], most: int) -> dict[str, int]:
-    """Count the characters, and those substrings that occur twice or more and cover most characters."""
+    """Count all characters, and the repeated substrings that cover most characters."""
     counts = Counter()
     for word, count in words.items():
         for start in range(len(word)):

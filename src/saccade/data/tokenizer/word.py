@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Word tokenizer: the most frequent words between white space."""
+"""Word tokenizer: the most frequent words, separated by white space."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ __all__ = ['Word']
 
 @dataclass(frozen=True)
 class Word(Reserving):
-    """Word tokenizer: one token a word between white space, the most frequent first; all others are [UNK].
+    """Word tokenizer: one token per word between white space, the most frequent first; all others are [UNK].
 
-    Decoding puts one space between words. A word that is spelled like a special token is [UNK].
+    Decoding puts one space between words. A word spelled like a special token is [UNK].
 
     Attributes:
-        vocabulary: tokens at most, the special ones included.
+        vocabulary: maximum number of tokens, including the special ones.
     """
 
     vocabulary: int
@@ -31,10 +31,10 @@ class Word(Reserving):
         check_vocabulary(self.vocabulary, len(self.known) + 1)
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Take the most frequent words of the texts.
+        """Collect the most frequent words of the texts.
 
         Raises:
-            UserError: the texts hold no word.
+            UserError: the texts have no words.
         """
         counter = tokenizers.Tokenizer(models.WordLevel(unk_token=UNKNOWN))
         counter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

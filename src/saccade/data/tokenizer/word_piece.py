@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""WordPiece, as in BERT: the longest known piece of a word, then the longest of the rest, written with ## before it.
+"""WordPiece, as in BERT: greedy longest-match pieces of a word; pieces after the first are marked by ##.
 
 Schuster and Nakajima, 2012, Japanese and Korean Voice Search; Wu et al., 2016, Google's Neural Machine Translation
 System, section 4.1, https://arxiv.org/abs/1609.08144; Devlin et al., 2019, "BERT", https://arxiv.org/abs/1810.04805
 
-How BERT's pieces were learned was not published. Ours are the most frequent byte-pair merges of the words' characters,
-in which the beginning of a word is a character of its own. A word with a piece that is not known is [UNK] as a whole,
-as is one of more than 100 characters. White space is lost, and where `lowercase` so are case and accents.
+BERT's training of pieces is unpublished. Here they are the most frequent byte-pair merges of the words' characters,
+with a special character at the start of each word. A word with an unknown piece is [UNK] as a whole, as is a word of
+more than 100 characters. White space is lost, and with `lowercase` also case and accents.
 """
 
 from collections import Counter
@@ -30,10 +30,10 @@ _BEGINNING = '\0'
 
 @dataclass(frozen=True)
 class WordPiece(Subword):
-    """WordPiece tokenizer of words between white space and punctuation. The special tokens are BERT's, with its ids.
+    """WordPiece tokenizer of words between white space and punctuation. The special tokens and their ids are BERT's.
 
     Attributes:
-        lowercase: whether the text loses case and accents ("uncased").
+        lowercase: remove case and accents ("uncased").
     """
 
     lowercase: bool = True
@@ -43,13 +43,13 @@ class WordPiece(Subword):
     mark: ClassVar[str] = '##'
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
-        """Learn the pieces of the texts.
+        """Learn the pieces from the texts.
 
         Raises:
-            UserError: the texts hold no word, or too many characters for the vocabulary.
+            UserError: the texts have no words, or too many characters for the vocabulary.
         """
         words = self._counted(texts)
-        # Each character as a piece, as a beginning and as a continuation where it is one.
+        # Each character as a piece, at the start of a word and as a continuation, if it occurs there.
         marked = {character for word in words for character in (_BEGINNING + word[0], *word[1:])}
         singles = [_piece(token) for token in sorted(marked)]
         room = self._room(len(singles))
@@ -61,7 +61,7 @@ class WordPiece(Subword):
 
 
 def word_piece_backend(vocabulary: Mapping[str, int], lowercase: bool) -> tokenizers.Tokenizer:
-    """Return BERT's tokenizer of a vocabulary, without its special tokens."""
+    """Return BERT's tokenizer for a vocabulary, without its special tokens."""
     backend = tokenizers.Tokenizer(models.WordPiece(dict(vocabulary), unk_token=UNKNOWN))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -70,9 +70,9 @@ def word_piece_backend(vocabulary: Mapping[str, int], lowercase: bool) -> tokeni
 
 
 def _merged(words: Mapping[str, int], merges: int) -> list[str]:
-    """Return the pieces that the most frequent merges make, in their order.
+    """Return the pieces of the most frequent merges, in their order.
 
-    The library trains word pieces by merges too, but not the same ones in each process.
+    The library's WordPiece trainer also merges, but its result differs between processes.
     """
     characters = {_BEGINNING}.union(*words)
     marked = Counter({_BEGINNING + word: count for word, count in words.items()})

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inherited architecture: the model of `init_from` takes the place of the config field that `inherit` names.
+"""Inherited architecture: the model of `init_from` replaces the config field that `inherit` names.
 
     inherit = 'model'             fine-tune a run of ours or a Hugging Face directory, whatever its sizes
-    inherit = 'model.teacher'     learn from one
+    inherit = 'model.teacher'     learn from such a model as a teacher
 
 Without `init_from` the config trains its own model from scratch.
 """
@@ -17,10 +17,10 @@ from saccade.types import UserError
 
 
 def inherit(config: ConfigDict) -> None:
-    """Put the model of `init_from` in its place in a config; where the place has heads, these stay.
+    """Put the model of `init_from` into the config field that `inherit` names; the heads of that field stay.
 
     Raises:
-        UserError: there is no such place; it is empty and stays so; or the model has no heads and the place has.
+        UserError: there is no such field; it is empty and stays so; or the field has heads and the model has none.
     """
     if not config.get('inherit'):
         return
@@ -30,9 +30,9 @@ def inherit(config: ConfigDict) -> None:
     for parent in parents:
         node = _fields(node).get(parent)
     if name not in _fields(node):
-        raise UserError(f"config.inherit: the config has no field '{config.inherit}' that could take a model")
+        raise UserError(f"config.inherit: the config has no field '{config.inherit}'")
     if not init_from and node[name] is None:
-        raise UserError(f'config.init_from: give the run, or the Hugging Face directory, that {config.inherit} is')
+        raise UserError(f'config.init_from: give the run or the Hugging Face directory of {config.inherit}')
     if not init_from:
         return
     spec = spec_of(init_from, config.get('init_part', ''))

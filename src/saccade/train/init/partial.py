@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partial initialisation: start from some of the weights of another model, where a config asks for it by `adapt`.
+"""Partial initialisation: start from some of the weights of another model, by `adapt` in a config.
 
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:body'}"
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:only', 'match': '^embedding$'}"
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:encoder'}"
 
-What is to keep its initial value is returned as a shape in place of an array.
+A parameter that is to keep its initial value is returned as a shape in place of an array.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def body(params: Params, wanted: Places, /, heads: str = r'(^|/)\w+_head/') -> P
 
     Args:
         wanted: by path.
-        heads: a regex of the paths that need not be there, on either side. Those with an axis C of classes are always
+        heads: a regex of the paths that may be absent, on either side. Parameters with an axis C of classes are always
             new.
     """
     there = flatten_dict(params, sep='/')
@@ -38,8 +38,8 @@ def body(params: Params, wanted: Places, /, heads: str = r'(^|/)\w+_head/') -> P
     def is_new(path: str, place: Wanted) -> bool:
         return 'C' in letters_of(place.axes or '') or path not in there or there[path].shape != place.shape
 
-    new = [path for path, place in wanted.items() if _found(heads, path) and is_new(path, place)]
-    left = [path for path in there if _found(heads, path) and path not in wanted]
+    new = [path for path, place in wanted.items() if _matches(heads, path) and is_new(path, place)]
+    left = [path for path in there if _matches(heads, path) and path not in wanted]
     return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
 
 
@@ -48,9 +48,9 @@ def encoder(params: Params, wanted: Places, /, heads: str = r'(^|/)\w+_head/') -
     https://arxiv.org/abs/1907.12461
 
     Args:
-        heads: a regex of the paths that stay behind.
+        heads: a regex of the paths that are not taken.
     """
-    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _found(heads, path)}
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _matches(heads, path)}
     new = [path for path in wanted if not path.startswith('encoder/')]
     return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
 
@@ -59,12 +59,12 @@ def only(params: Params, wanted: Places, /, match: str) -> Params:
     """Take what a regex finds in the path, and nothing else.
 
     Raises:
-        UserError: it finds nothing that the model has.
+        UserError: it matches no parameter of the model.
     """
-    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if _found(match, path)}
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if _matches(match, path)}
     if not there.keys() & wanted.keys():
         raise UserError(f'config.adapt.match: {match!r} finds no parameter of the model in init_from')
-    return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
+    return _with_new(there, [path for path in wanted if not _matches(match, path)], wanted)
 
 
 def nothing(params: Params, wanted: Places, /) -> Params:
@@ -76,10 +76,11 @@ def teacher(params: Params, wanted: Places, /, every: int = 2) -> Params:
     """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
 
     Args:
-        every: 2 for a student of half the depth. What else of the teacher's has the student's shapes is its start too.
+        every: n; 2 for a student of half the depth. Other parameters of the teacher with the student's shapes are taken
+            too.
 
     Raises:
-        UserError: layers do not come out even.
+        UserError: the student has another number of layers.
     """
     there = flatten_dict(params, sep='/')
     started: dict[str, jax.Array] = {}
@@ -92,11 +93,11 @@ def teacher(params: Params, wanted: Places, /, every: int = 2) -> Params:
             started[path] = leaf
     new = [path for path in wanted if path.startswith('student/') and path not in started]
     if any(path.startswith('student/layers/') for path in new):
-        raise UserError(f'config.adapt.every: one of {every} of the layers of the teacher are not those of the student')
+        raise UserError(f'config.adapt.every: one in {every} layers of the teacher are not as many as the student has')
     return _with_new({**{f'teacher/{path}': leaf for path, leaf in there.items()}, **started}, new, wanted)
 
 
-def _found(pattern: str, path: str) -> bool:
+def _matches(pattern: str, path: str) -> bool:
     return finds(pattern, path, 'config.adapt')
 
 

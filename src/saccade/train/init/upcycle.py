@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Upcycling: convert weights to a similar architecture, where a config asks for it by `adapt`.
+"""Upcycling: convert weights to a similar architecture, by `adapt` in a config.
 
     --config.init_from=runs/multi_head --config.model.block.mixer.key_value_heads=2 \\
     --config.adapt="{'use': 'train.init.upcycle:grouped'}"
@@ -27,10 +27,10 @@ def grouped(params: Params, wanted: Mapping[str, Wanted], /) -> Params:
 
     Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints",
     section 2.1, https://arxiv.org/abs/2305.13245. Differential attention, whose key heads are of two kinds, is not
-    served: the mean would be of both.
+    supported: the mean would mix both.
 
     Args:
-        wanted: by path. What already fits, what has no axis K, and what cannot be made to fit is returned as it is.
+        wanted: by path. A parameter that already fits, has no axis K, or cannot be made to fit is returned unchanged.
     """
     return each_leaf(params, lambda path, leaf: _averaged(leaf, wanted[path]) if path in wanted else leaf)
 

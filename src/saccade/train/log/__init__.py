@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logging of a run: metrics, sinks, provenance, the progress display.
 
-Not here: what is evaluated (`train/evaluate.py`).
+Not here: the results of evaluations (`train/evaluate.py`).
 """

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Background sinks: each runs in a thread of its own, so that training goes on however the sink fails or blocks.
+"""Background sinks: each runs in a thread of its own, so that training continues if the sink fails or blocks.
 
-What the log says waits in a queue for the thread. A sink that fails, or leaves so much waiting that the queue is full,
-is named in one line and gets no more of the log. At the end it has some time to finish.
+Calls wait in a queue for the thread. A sink that fails, or whose queue is full, is named in one warning and receives
+nothing more. After training it has a limited time to finish.
 """
 
 import logging
@@ -18,17 +18,17 @@ from typing import Any
 from saccade.types import Metrics, Sink, UserError
 
 WAITING = 10_000  # calls that may wait for a sink
-CLOSE_SECONDS = 90.0  # that all sinks together have to finish after the end of training
+CLOSE_SECONDS = 90.0  # limit for all sinks together to finish after training
 
 _log = logging.getLogger(__name__)
 
 
 class _FailedRunError(Exception):
-    """Error that a sink's thread raises in place of the one that ends the run."""
+    """Error that a sink's thread raises in place of the error that ends the run."""
 
 
 class Background:
-    """Background sink: it passes the log on to a sink in a thread of its own."""
+    """Background sink, which passes the log on to a sink in a separate thread."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -52,19 +52,19 @@ class Background:
         self._put(lambda: self._sink.write(step, split, metrics))
 
     def sample(self, step: int, text: str) -> None:
-        """Queue a sample of what the model made at one step."""
+        """Queue a sample of the model's output at one step."""
         self._put(lambda: self._sink.sample(step, text))
 
     def close(self, failed: bool) -> None:
-        """Let the sink finish, without waiting for it.
+        """Queue the sink's `close`, without waiting for it.
 
         Args:
-            failed: whether an error ends the run. The sink then sees one in `sys.exc_info`.
+            failed: True if an error ends the run. The sink then sees one in `sys.exc_info`.
         """
         self._put(lambda: self._close(failed))
 
     def join(self, seconds: float) -> None:
-        """Wait so long for the sink to have finished."""
+        """Wait up to `seconds` for the sink to finish."""
         if not self._left_out.is_set():
             self._thread.join(seconds)
             if self._thread.is_alive():
@@ -81,7 +81,7 @@ class Background:
         try:
             while not self._ended and not self._left_out.is_set():
                 self._calls.get()()
-        except BaseException as error:  # its own thread must not end in silence, not even by a SystemExit
+        except BaseException as error:  # a failure of the thread must be reported, even a SystemExit
             words = ' '.join(str(error).split())
             self._leave_out(words if isinstance(error, UserError) else f'{type(error).__name__}: {words}')
         if self._opened and not self._ended:
@@ -106,11 +106,11 @@ class Background:
 
     def _leave_out(self, why: str) -> None:
         self._left_out.set()
-        _log.warning('%s gets no more of the log, and the run does without it: %s', self.name, why)
+        _log.warning('%s receives no more of the log, and the run continues without it: %s', self.name, why)
 
 
 def close_all(sinks: Iterable[Background], failed: bool) -> None:
-    """Let sinks finish at the same time, and wait for all of them for `CLOSE_SECONDS` at most."""
+    """Close all sinks at the same time, and wait for all of them for `CLOSE_SECONDS` at most."""
     sinks, deadline = list(sinks), time.monotonic() + CLOSE_SECONDS
     for sink in sinks:
         sink.close(failed)

@@ -11,13 +11,13 @@ _PATIENCE = 1.0  # seconds for each command
 
 
 def git(folder: Path, *arguments: str) -> str | None:
-    """Return what a git command prints for a folder; None where it fails, as outside a repository."""
+    """Return the output of a git command for a folder; None if it fails, as outside a repository."""
     return output(['git', '-C', str(folder), '--no-optional-locks', *arguments])
 
 
 def output(command: Sequence[str]) -> str | None:
-    """Return what a command prints; None where it is missing, fails or takes too long."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}  # as of a hook
+    """Return the output of a command; None if it is missing, fails or takes too long."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}  # set by a hook
     try:
         done = subprocess.run(
             command, capture_output=True, env=environment, timeout=_PATIENCE, stdin=subprocess.DEVNULL

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""File of a run that declares its metrics, so that whoever ranks runs knows which end is best without their code."""
+"""File with the declared metrics of a run, which tells rankings the better direction without the run's code."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Declarations:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
 
     def write(self, file: Path) -> None:
-        """Write them as JSON.
+        """Write the declarations as JSON.
 
         Raises:
             UserError: the disk is full or cannot be written to.
@@ -33,7 +33,7 @@ class Declarations:
 
 
 def read_declarations(file: Path) -> Declarations:
-    """Read the declarations of a run; none where there is no file.
+    """Read the declarations of a run; empty if there is no file.
 
     Raises:
         UserError: the file is damaged.
@@ -45,4 +45,4 @@ def read_declarations(file: Path) -> Declarations:
         metrics = [Metric(**metric) for metric in found['metrics']]
         return Declarations(found['best_by'], {metric.name: metric for metric in metrics})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UserError(f'{file}: it does not declare metrics as a run does ({error}); remove it') from error
+        raise UserError(f'{file}: not a valid declaration of metrics ({error}); remove it') from error

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress display of a run: the phase it is in, how far that is, and how long it will take.
+"""Progress display of a run: its current phase, the progress in it, and the remaining time.
 
-On a terminal each phase is a line that moves, and the line of training stays below what is printed. In a file or a pipe
-a phase that lasts is a printed line, after 1 second, and again after 5, 10, 20, ... with how far it is.
+On a terminal each phase is a moving line, and the line of training stays below printed text. In a file or a pipe, a
+phase that lasts is a printed line, after 1 second, and again after 5, 10, 20, ... with its progress.
 """
 
 import threading
@@ -17,9 +17,9 @@ from rich.text import Text
 
 from saccade.train.process.terminal import say
 
-# Seconds until a phase is printed where nothing moves, and until it is again; then twice that, and so on.
+# Seconds until a phase is first printed without a terminal, and until the second line; then twice that, and so on.
 _BEATS = (1.0, 5.0)
-_PERIOD = 3600.0  # seconds of steps that the speed is estimated from; logs may be minutes apart
+_PERIOD = 3600.0  # seconds of steps for the estimate of the speed; logs may be minutes apart
 _LEAST_BAR = 4  # columns
 _MOST_BAR = 40
 
@@ -33,17 +33,17 @@ class Display:
 
     @property
     def moves(self) -> bool:
-        """Whether lines move, so that how far a phase is need not be printed."""
+        """True if lines move, so that the progress of a phase need not be printed."""
         return self._console.is_terminal
 
     def begin(self, name: str, total: int | None = None, unit: str = '', done: int = 0) -> 'Phase':
-        """Show a phase until it is told to end.
+        """Show a phase until its end.
 
         Args:
-            name: what is done, as 'preparing data'.
-            total: how many there are to do; None where that is not known.
-            unit: of what is counted, as 'rows'.
-            done: how many are done already.
+            name: of the activity, as 'preparing data'.
+            total: number of units in all; None if unknown.
+            unit: what is counted, as 'rows'.
+            done: number of units that are already done.
         """
         return self._shown.begin(name, total, unit, done)
 
@@ -57,19 +57,19 @@ class Display:
             phase.end()
 
     def say(self, text: str) -> None:
-        """Print text as it stands, above what moves."""
+        """Print text unchanged, above the moving lines."""
         say(self._console, text)
 
 
 class Phase:
-    """Phase in the display: `tell` how many are done, and `words` of it."""
+    """Phase in the display: `tell` gives the number of units done, `words` a description."""
 
     def tell(self, done: int) -> None:
-        """Show how many are done, counted in the unit of the phase."""
+        """Show the number of units done."""
         ...
 
     def words(self, candidates: Sequence[str]) -> None:
-        """Show the first of these words that there is room for."""
+        """Show the first of these texts that fits the line."""
 
     def end(self) -> None:
         """Stop showing the phase."""
@@ -97,7 +97,7 @@ class _Bars:
         if self._phases:
             self._progress.remove_task(task)
             return
-        keep = self._progress.tasks[0].total is not None  # what was counted stays on the screen
+        keep = self._progress.tasks[0].total is not None  # a counted phase stays on the screen
         if not keep:
             self._progress.update(task, visible=False)
         self._progress.stop()
@@ -119,7 +119,7 @@ class _Bar(Phase):
 
 
 class _Line(ProgressColumn):
-    """A whole line, made to fit the width of the screen."""
+    """Column of the whole line, which fits the width of the screen."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
@@ -145,9 +145,9 @@ def line(
     """Return a line of progress that is at most `width` columns wide.
 
     Args:
-        count: how many are done, of how many (None where that is not known), and their unit.
-        words: the first that there is room for is shown.
-        seconds: since the beginning, and to the end where that can be told.
+        count: number of units done, in all (None if unknown), and the unit.
+        words: the first of these texts that fits is shown.
+        seconds: elapsed, and left if known.
     """
     done, total, unit = count
     elapsed, left = seconds
@@ -171,7 +171,7 @@ def line(
 
 
 def clock(seconds: float) -> str:
-    """Return a time as people read it: 7 s, 1:05, 2:03:04."""
+    """Return a time in the usual notation: 7 s, 1:05, 2:03:04."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

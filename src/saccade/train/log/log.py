@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Log of a run: JSON lines for programs, events for TensorBoard, a display for people, and the user's own sinks.
+"""Log of a run: JSON lines for programs, events for TensorBoard, a display for users, and the user's own sinks.
 
 A metric that is not finite is the string "NaN", "Infinity" or "-Infinity" in the file, because JSON has no
 such numbers; `read` gives it back as a float. Finite floats are written so that they read back bit for bit.
 
-The files of JSON lines are the run's own record, which must not have gaps: a run that cannot write them ends. All else
-is for convenience, and a run goes on without it.
+The files of JSON lines are the run's own record, which must be complete: a run that cannot write them ends. All else is
+for convenience, and the run continues without it.
 """
 
 import json
@@ -37,37 +37,37 @@ _WORDS = {'tokens_per_second': 'tokens/s {:,.0f}', 'mfu': 'MFU {:.1%}'}
 
 
 class RunConsole(Console):
-    """Console of a run on standard output; the run goes on without it when nobody reads it or its disk is full.
+    """Console of a run on standard output; the run continues without it if its reader ends or its disk is full.
 
-    It is that of when the console is made: preparing a dataset hides what TFDS prints by another `sys.stdout`.
+    It writes to `sys.stdout` as of its construction: the preparation of a dataset hides the output of TFDS by another.
     """
 
     def __init__(self, file: Any = None, **options: Any) -> None:
         super().__init__(file=file or sys.stdout, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects; from the first write that fails on, print nothing and warn once."""
+        """Print objects; after the first failed write, print nothing and warn once."""
         try:
             super().print(*objects, **options)
         except OSError as error:
             self._lose(str(error))
 
     def on_broken_pipe(self) -> None:
-        """Print nothing from now on, and warn: nobody reads the output."""
-        self._lose('nobody reads it')
+        """Print nothing from now on, and warn: the reader has ended."""
+        self._lose('its reader has ended')
 
     def _lose(self, why: str) -> None:
         self.quiet = True
-        _log.warning('nothing more is printed, and the run goes on: standard output cannot be written to: %s', why)
-        if self.file is sys.__stdout__:  # else Python complains at its end of what it could not write
+        _log.warning('nothing more is printed, and the run continues: standard output cannot be written to: %s', why)
+        if self.file is sys.__stdout__:  # else Python reports unwritten output at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 class Log:
     """Log of a run. Only process 0 writes and prints.
 
-    What was logged after the restored step is forgotten, for those steps will be run again. So log a step
-    before it is saved: then a run that is killed in between has every step once.
+    Records after the restored step are dropped, since those steps will be run again. So log a step before it is saved:
+    then a run that is killed in between has every step once.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class Log:
 
         Args:
             workdir: the run's folder.
-            steps: how many the run is to take in all.
-            start: the step that was restored; 0 starts the log anew.
-            lines: how many metrics.jsonl had when that step was saved. If some are gone, that is said.
-            display: where people look; standard output by default.
-            config: the run's, resolved, for the sinks that keep it.
-            sinks: where the log goes beside the folder and the display.
+            steps: total number of steps of the run.
+            start: the restored step; 0 starts a new log.
+            lines: number of lines of metrics.jsonl when that step was saved. If some are missing, a warning is logged.
+            display: for users; standard output by default.
+            config: resolved config of the run, for the sinks that store it.
+            sinks: of the log, besides the folder and the display.
 
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
@@ -104,7 +104,7 @@ class Log:
         self._files = _Files(Path(workdir), start)
         if self._files.lines < lines:
             _log.warning(
-                '%s: lines up to step %d are gone: %d are left of %d; training goes on',
+                '%s: lines up to step %d are missing: %d of %d are left; training continues',
                 *(Workdir(Path(workdir)).metrics, start, self._files.lines, lines),
             )
         self._others = [Background(sink) for sink in (TensorBoard(), *sinks)]
@@ -114,7 +114,7 @@ class Log:
 
     @property
     def lines(self) -> int:
-        """How many lines metrics.jsonl has; 0 on other processes than process 0."""
+        """Number of lines of metrics.jsonl; 0 on other processes than process 0."""
         return self._files.lines if self._files else 0
 
     def step(self, step: int) -> None:
@@ -123,10 +123,10 @@ class Log:
             self._people.step(step)
 
     def plan(self, metrics: Mapping[str, Any]) -> None:
-        """Keep what the run is going to cost, as step 0 of the split 'plan'; people have seen it already.
+        """Log the cost of the run as step 0 of the split 'plan'; the display has shown it already.
 
         Raises:
-            UserError: the disk is full, or a metric is no number.
+            UserError: the disk is full, or a metric is not a number.
         """
         self._keep(0, 'plan', _numbers('plan', metrics))
 
@@ -134,7 +134,7 @@ class Log:
         """Log the metrics of one step of one split; `tokens_per_second` and `mfu` (of 1) are shown as such.
 
         Raises:
-            UserError: the disk is full, or a metric is no number or is called 'step' or 'split'.
+            UserError: the disk is full, or a metric is not a number or is named 'step' or 'split'.
         """
         numbers = _numbers(split, metrics)
         self._keep(step, split, numbers)
@@ -142,7 +142,7 @@ class Log:
             self._people.write(step, split, numbers)
 
     def sample(self, step: int, text: str) -> None:
-        """Show and keep what the model made at one step.
+        """Show and log the model's output at one step.
 
         Raises:
             UserError: the disk is full.
@@ -160,7 +160,7 @@ class Log:
             other.write(step, split, metrics)
 
     def close(self) -> None:
-        """Finish the display, the files and then the other sinks, which have a limited time for it."""
+        """Close the display, the files and then the other sinks, whose time is limited."""
         if self._files:
             self._people.close()
             self._files.close()
@@ -174,7 +174,7 @@ class Log:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the records of metrics.jsonl or samples.jsonl, without a last line that a kill has cut short.
+    """Return the records of metrics.jsonl or samples.jsonl, without a last line that a kill has truncated.
 
     Raises:
         UserError: another line is not a record.
@@ -186,7 +186,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 class _Files:
-    """The two files of JSON lines. `lines` counts those of metrics.jsonl."""
+    """The two files of JSON lines. `lines` is the number of lines of metrics.jsonl."""
 
     def __init__(self, folder: Path, start: int) -> None:
         with writing(folder):
@@ -210,12 +210,12 @@ class _Files:
     def _append(self, file: Any, record: Mapping[str, Any]) -> None:
         line = json.dumps(record, allow_nan=False).encode() + b'\n'
         with writing(self._folder):
-            while line:  # a disk that fills takes the beginning of a line, and only then complains
+            while line:  # on a disk that fills up, a first part of the line is written before the error
                 line = line[file.write(line) :]
 
 
 class _People:
-    """What people see of the log: the line of training, which moves where it can, and printed lines."""
+    """Log for users: the line of training, which moves on a terminal, and printed lines."""
 
     def __init__(self, display: Display, steps: int, start: int) -> None:
         self._display, self._steps = display, steps
@@ -239,12 +239,12 @@ class _People:
 
 
 def _reopen(path: Path, start: int) -> tuple[Any, int]:
-    """Open a file of records for appending, without those after `start`; return it, and how many it has."""
+    """Open a file of records for appending, without those after `start`; return it, and the number of records."""
     kept = [line for line, record in _records(path) if start and record['step'] <= start]
     with writing(path.parent):
         if path.exists():
             write_atomically(path, b''.join(line + b'\n' for line in kept))
-        return open_own(path, 'ab', buffering=0), len(kept)  # unbuffered: a line is in the file, or the call has failed
+        return open_own(path, 'ab', buffering=0), len(kept)  # unbuffered: a line is in the file after the call
 
 
 def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
@@ -262,21 +262,21 @@ def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
         else:
             complaint = _complaint(record)
         if complaint:
-            raise UserError(f'{path}: line {number} is damaged: {complaint}; mend or remove the file')
+            raise UserError(f'{path}: line {number} is damaged: {complaint}; repair or remove the file')
         yield line, record
 
 
 def _complaint(record: Any) -> str | None:
-    """Say why a value is no record; None where it is one."""
+    """Return the reason why a value is not a record; None if it is one."""
     if not isinstance(record, dict) or type(record.get('step')) is not int or not _is_number(record['step']):
         return "it has no 'step'"
     if not any(isinstance(record.get(name), str) for name in _TEXT):
         return "it has neither a 'split' nor a 'text'"
     for name, value in record.items():
         if name in _TEXT and not isinstance(value, str):
-            return f'{name} is {_short(value)}, which is no text'
+            return f'{name} is {_short(value)}, not a text'
         if name not in _TEXT and not _is_number(value) and value not in tuple(_NOT_FINITE):
-            return f'{name} is {_short(value)}, which is no number'
+            return f'{name} is {_short(value)}, not a number'
     return None
 
 
@@ -284,18 +284,18 @@ def _numbers(split: str, metrics: Mapping[str, Any]) -> dict[str, float | int]:
     """Return metrics as Python numbers.
 
     Raises:
-        UserError: one is no number or is called 'step' or 'split'.
+        UserError: a metric is not a number or is named 'step' or 'split'.
     """
     if metrics.keys() & {'step', 'split'}:
-        raise UserError(f"{split}: a metric may not be called 'step' or 'split'")
+        raise UserError(f"{split}: a metric may not be named 'step' or 'split'")
     for name, value in metrics.items():
         if not _is_number(value):
-            raise UserError(f'{split}: the metric {name} is {_short(value)}, which is no number')
+            raise UserError(f'{split}: the metric {name} is {_short(value)}, not a number')
     return {name: value if isinstance(value, int) else float(value) for name, value in metrics.items()}
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a float can hold a value; a text or an array with axes is no number."""
+    """Return True if a float can hold a value; a text or an array with axes is not a number."""
     try:
         return hasattr(value, '__float__') and np.shape(value) == () and float(value) is not None
     except (OverflowError, TypeError, ValueError):

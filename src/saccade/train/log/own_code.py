@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code of the user's own that a run depends on: digest and git state of each file.
 
-It consists of the modules outside the package that the config names, and of what these import from their own folder or
-package. Of an installed library the named module alone is recorded, since its imports are the rest of the library.
+It consists of the modules outside the package that the config names, and of their imports from their own folder or
+package. Of an installed library only the named module is recorded, since its imports are the rest of the library.
 """
 
 import ast
@@ -25,7 +25,7 @@ _INSTALLED = {'site-packages', 'dist-packages'}  # folders of libraries
 
 @dataclass(frozen=True)
 class _Source:
-    """Source file of a module. Attributes: the path, and the bytes in it."""
+    """Source file of a module. Attributes: its path and its content."""
 
     file: Path
     content: bytes
@@ -44,20 +44,20 @@ def own_code(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def changed(config: Mapping[str, Any], recorded: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the files of the user's own whose digest is not the recorded one, in the order of their modules."""
+    """Return the user's own files whose digest is not the recorded one, in the order of their modules."""
     sources = {name: source for name, source in _sources(config).items() if name in recorded}
     return [str(source.file) for name, source in sources.items() if source.digest != recorded[name].get('sha256')]
 
 
 def _sources(config: Mapping[str, Any]) -> dict[str, _Source]:
-    """Return the source of each module of the user's own; modules without a file are left out."""
+    """Return the source of each of the user's own modules; modules without a file are left out."""
     found: dict[str, _Source] = {}
     for named in outside(config):
         spec = find_spec(named)
         if spec is None or spec.origin is None:
             continue
         path = Path(spec.origin)
-        # The folder on the import path: one up for each dot, and one more from the __init__.py of a package.
+        # The folder on the import path: a parent for each dot, and another one for the __init__.py of a package.
         root = path.parents[named.count('.') + (path.stem == '__init__')]
         installed, left = bool(_INSTALLED & set(root.parts)), [named]
         while left:
@@ -70,7 +70,7 @@ def _sources(config: Mapping[str, Any]) -> dict[str, _Source]:
 
 
 def _source(root: Path, module: str) -> _Source | None:
-    """Return the source of a module below a folder of the import path; None where it is not there."""
+    """Return the source of a module below a folder of the import path; None if it is not there."""
     path = root.joinpath(*module.split('.'))
     for file in (path / '__init__.py', path.with_suffix('.py'), *path.parent.glob(f'{path.name}.*.so')):
         with suppress(OSError):
@@ -79,7 +79,7 @@ def _source(root: Path, module: str) -> _Source | None:
 
 
 def _imports(module: str, source: _Source) -> list[str]:
-    """Return what may be the names of modules that a module imports, and of the packages that they are in."""
+    """Return possible names of modules that a module imports, and of the packages that contain them."""
     package = module if source.file.stem == '__init__' else module.rpartition('.')[0]
     names = [module]
     with suppress(SyntaxError, ValueError):  # a compiled module
@@ -87,7 +87,7 @@ def _imports(module: str, source: _Source) -> list[str]:
             if isinstance(node, ast.Import):
                 names += [alias.name for alias in node.names]
             if isinstance(node, ast.ImportFrom):
-                with suppress(ImportError):  # beyond its package, in a branch that never runs
+                with suppress(ImportError):  # above its package, in a branch that never runs
                     base = resolve_name('.' * node.level + (node.module or ''), package)
                     names += [base, *(f'{base}.{alias.name}' for alias in node.names)]
     split = [name.split('.') for name in names]

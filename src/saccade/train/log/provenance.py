@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of a run: which code, which libraries, which machine, which command, when, and how it ended.
+"""Provenance of a run: its code, libraries, machine, command, start, end and final status.
 
-A line of provenance.jsonl is one start of the run, so a run that was resumed twice has three. The file is replaced as a
-whole when a run starts and when it ends. A process that is killed in between leaves the status 'running' and no end.
+A line of provenance.jsonl is one start of the run, so a run that was resumed twice has three. The whole file is
+replaced when a run starts and when it ends. A process that is killed in between leaves the status 'running' and no end.
 """
 
 import importlib.metadata
@@ -30,8 +30,8 @@ from saccade.train.log.own_code import changed, own_code
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import UserError
 
-_CPU_MODELS = ('model name', 'Model', 'cpu model')  # as /proc/cpuinfo has it, by architecture
-_NUMBERS = ('clean', 'devices', 'processes', 'cores')  # what is no text in a record
+_CPU_MODELS = ('model name', 'Model', 'cpu model')  # fields of /proc/cpuinfo, by architecture
+_NUMBERS = ('clean', 'devices', 'processes', 'cores')  # fields of a record that are not texts
 _LONGEST = 500  # characters of an error
 
 
@@ -39,14 +39,14 @@ _LONGEST = 500  # characters of an error
 def recorded(file: Path, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Keep a record of this start of a run, and complete it at the end. Only process 0 writes.
 
-    The body sets the `status` of the record it is given to 'finished' or 'stopped'; an exception makes it 'failed'.
+    The body sets the `status` of the yielded record to 'finished' or 'stopped'; an exception makes it 'failed'.
 
     Args:
         file: the run's provenance.jsonl; earlier starts stay in it.
-        config: the run's, whose modules from outside the package are recorded.
+        config: of the run; its modules from outside the package are recorded.
 
     Raises:
-        UserError: the disk is full or cannot be written to. An exception of the body goes before it.
+        UserError: the disk is full or cannot be written to. An exception of the body has priority.
     """
     if jax.process_index() > 0:
         yield {}
@@ -66,11 +66,11 @@ def recorded(file: Path, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def provenance(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of this process and of the code that a config names; None for what is not.
+    """Return facts on this process and on the code that a config names; None for unknown ones.
 
-    commit and clean are those of the repository that the package lies in: clean where nothing that git tracks has
-    changed, and the package holds no file that git does not know. A package that was installed has neither.
-    modules is the code from outside the package (`own_code`).
+    commit and clean describe the repository of the package: clean is True if no tracked file has changed, and the
+    package contains no untracked file. An installed package has neither. modules is the code from outside the package
+    (`own_code`).
     """
     commit, clean = _commit(Path(saccade.__file__).parent)
     devices, version = jax.devices(), None
@@ -98,18 +98,18 @@ def provenance(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cores() -> int | None:
-    """Return how many cores this process may use; None where the system does not tell."""
+    """Return the number of cores that this process may use; None if the system does not tell."""
     return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
 
 
 def processor() -> str | None:
-    """Return the name of the CPU, or of its architecture where the system does not name the CPU.
+    """Return the name of the CPU, or of its architecture if the system does not name the CPU.
 
     An x86 processor is named with its family and model numbers: a virtual machine may hide the rest ("AMD EPYC").
     """
     found = {}
     with suppress(OSError), open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
-        lines = itertools.takewhile(str.strip, file)  # those of the first core
+        lines = itertools.takewhile(str.strip, file)  # of the first core
         found = {name.strip(): text.strip() for name, _, text in (line.partition(':') for line in lines)}
     if 'cpu family' in found:
         return f'{found.get("model name", "x86")} (family {found["cpu family"]}, model {found.get("model")})'
@@ -120,7 +120,7 @@ def processor() -> str | None:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """Return the starts of a run, oldest first; none where there is no file. What is damaged is left out."""
+    """Return the starts of a run, oldest first; empty if there is no file. Damaged records are left out."""
     records = []
     for line in _lines(file):
         with suppress(ValueError):
@@ -133,7 +133,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def changed_code(workdir: Workdir, config: Mapping[str, Any]) -> str | None:
-    """Return one line that names the files of the user's own that have changed since the run's last start, if any."""
+    """Return one line that names the user's own files that have changed since the run's last start, if any."""
     starts = read(workdir.provenance)
     files = changed(config, starts[-1].get('modules', {})) if starts else []
     return f'{workdir.path}: code that the run was trained with has changed: {", ".join(files)}' if files else None
@@ -147,7 +147,7 @@ def _is_valid(name: str, value: Any) -> bool:
 
 
 def _commit(package: Path) -> tuple[str | None, bool | None]:
-    """Return the commit of a package, and whether it is unchanged since; None where git does not track it."""
+    """Return the commit of a package, and whether it is unchanged since; None if git does not track it."""
     asked = git(package, 'rev-parse', '--show-prefix', 'HEAD', 'HEAD:./__init__.py')
     if asked is None:
         return None, None

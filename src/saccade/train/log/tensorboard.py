@@ -15,15 +15,15 @@ from typing import Any
 from saccade.train.workdir import Workdir, writing
 from saccade.types import Metrics
 
-_FLUSH_SECONDS = 30.0  # after which TensorBoard may see what was logged
+_FLUSH_SECONDS = 30.0  # longest time until TensorBoard sees what was logged
 
 
 @contextmanager
 def _without_torch() -> Iterator[None]:
-    """Keep tensorboardX from importing torch, which takes seconds: it is never given tensors of torch."""
+    """Keep tensorboardX from importing torch, which takes seconds; it never receives tensors of torch."""
     there = 'torch' in sys.modules
     if not there:
-        sys.modules['torch'] = None  # so that importing it fails
+        sys.modules['torch'] = None  # makes its import fail
     try:
         yield
     finally:
@@ -38,7 +38,7 @@ with _without_torch():
 
 
 class TensorBoard:
-    """TensorBoard sink. Events of the steps to be run again are purged when TensorBoard reads them."""
+    """TensorBoard sink. Events of steps that will run again are purged when TensorBoard reads them."""
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
         """Open a new event file in the run's folder, and purge the events of steps after `start`.
@@ -64,11 +64,11 @@ class TensorBoard:
         """
         for name, value in metrics.items():
             if math.isfinite(value):
-                scalar = summary.scalar(f'{split}/{name}', float(value))  # it takes no int past 64 bits
+                scalar = summary.scalar(f'{split}/{name}', float(value))  # it accepts no int beyond 64 bits
                 self._add(Event(step=step, summary=scalar))
 
     def sample(self, step: int, text: str) -> None:
-        """Write what the model made at one step as a text summary.
+        """Write the model's output at one step as a text summary.
 
         Raises:
             UserError: the disk is full or cannot be written to.

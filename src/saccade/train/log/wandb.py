@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights & Biases log of a run, online, or kept in the run's folder until `wandb sync` sends it.
+"""Weights & Biases log of a run, online, or stored in the run's folder until `wandb sync` sends it.
 
     --config.logging="[{'use': 'train.log.wandb:WandB', 'project': 'heads'}]"
 
-A run that goes on from a checkpoint goes on under the same id, which the run's folder keeps. W&B drops what is logged
-of a step it has passed; so the axis of every chart is a `step` of ours, and the steps that are run again fall on
-themselves. wandb writes an offline run in blocks of 32 KiB: if the run is killed outright, the last one is lost, there
-and nowhere else.
+A run that continues from a checkpoint keeps its id, which the run's folder stores. W&B drops records of a step that it
+has passed; so the axis of every chart is a separate metric `step`, and records of repeated steps have equal values on
+it. wandb writes an offline run in blocks of 32 KiB: if the run is killed, the last block is lost, there and nowhere
+else.
 """
 
 import html
@@ -28,19 +28,19 @@ FINISH_SECONDS = (
     60.0  # to send what is left when a run ends, less than `CLOSE_SECONDS`; the rest waits for `wandb sync`
 )
 
-_OFFLINE = "; where there is no network, 'mode': 'offline' keeps the log in the run's folder"
+_OFFLINE = "; without a network, 'mode': 'offline' stores the log in the run's folder"
 
 
 @dataclass
 class WandB:
-    """Weights & Biases sink, made before anything is compiled: a missing package, login or network is known at once.
+    """Weights & Biases sink, created before compilation: a missing package, login or network is reported at once.
 
     Attributes:
-        project: of W&B, made there if it is new.
-        entity: the user or team it belongs to; by default the user's own choice.
-        name: of the run; by default that of its folder.
-        mode: 'offline' only keeps the log in the run's folder; by default what wandb is set to, as by WANDB_MODE.
-        group: of runs that belong together.
+        project: of W&B, created if it is new.
+        entity: the user or team of the project; by default the user's setting.
+        name: of the run; by default the name of its folder.
+        mode: 'offline' only stores the log in the run's folder; by default the setting of wandb, as by WANDB_MODE.
+        group: name of a group of runs.
     """
 
     project: str
@@ -54,7 +54,7 @@ class WandB:
         if not self.project:
             raise UserError('WandB: project: must not be empty')
         with _one_line():
-            # The console belongs to the display: W&B would wrap it, to keep lines that are in the metrics anyway.
+            # The console belongs to the display: W&B would wrap it, to store lines that are in the metrics anyway.
             self._settings = self._wandb.Settings(project=self.project, console='off', finish_timeout=FINISH_SECONDS)
         if (self.mode or self._wandb.setup().settings.mode) == 'online':
             self._require_login()
@@ -66,7 +66,7 @@ class WandB:
             UserError: W&B refuses.
         """
         with _one_line():
-            kept = folder / 'wandb_id'  # what W&B knows the run by, however often it is resumed
+            kept = folder / 'wandb_id'  # the id of the run in W&B, however often it is resumed
             if not kept.exists():
                 write_atomically(kept, secrets.token_hex(8))
             self._run = self._wandb.init(
@@ -94,7 +94,7 @@ class WandB:
             self._run.log({'step': step, **{f'{split}/{name}': value for name, value in metrics.items()}})
 
     def sample(self, step: int, text: str) -> None:
-        """Log what the model made at one step as preformatted text.
+        """Log the model's output at one step as preformatted text.
 
         Raises:
             UserError: W&B refuses.
@@ -104,7 +104,7 @@ class WandB:
             self._run.log({'step': step, 'sample': self._wandb.Html(page, data_is_not_path=True)})
 
     def close(self) -> None:
-        """Finish the W&B run; it counts as failed where an error ends the run.
+        """Finish the W&B run, as failed if an error ends the run.
 
         Raises:
             UserError: W&B refuses.
@@ -114,9 +114,9 @@ class WandB:
             self._run.finish(exit_code=int(failed))
 
     def _require_login(self) -> None:
-        """Look for credentials and try them, which takes seconds where there is no network, and never asks."""
+        """Look for credentials and try them, which takes seconds without a network; never prompt."""
         mode = self._wandb.setup().settings.mode
-        self._wandb.setup(self._wandb.Settings(mode='online'))  # or login does nothing where WANDB_MODE is offline
+        self._wandb.setup(self._wandb.Settings(mode='online'))  # otherwise login has no effect with WANDB_MODE=offline
         try:
             with _one_line(_OFFLINE):
                 logged_in = self._wandb.login(prompt=False)
@@ -136,7 +136,7 @@ def _library() -> Any:
 
 @contextmanager
 def _one_line(hint: str = '') -> Iterator[None]:
-    """Say in one line what wandb says when it cannot do its work.
+    """Report in one line an error of wandb.
 
     Raises:
         UserError: in place of wandb's error.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation cache: programs that XLA compiled for one run are loaded by the next.
+"""Compilation cache: a run loads programs that XLA compiled for an earlier run.
 
 JAX decides what is kept and under which key: a digest of the program, the compiler's options and the versions. Files
 are written whole or not at all and carry a digest, so what a kill cut short, or a disk changed, is compiled again. They
@@ -12,8 +12,8 @@ killed: it writes in place, returns a part of a program as if it were all, and n
 between a program and its time stamp makes every later deletion fail. It verifies nothing, needs the package filelock,
 and holds one lock over all reads and writes, which a process waits 10 s for.
 
-JAX's key leaves out the number of cores, although XLA:CPU divides its loops by it: a program for two cores gives other
-bits than one for a single core. So the folder has it.
+JAX's key leaves out the number of cores, although XLA:CPU divides its loops by it: the results of a program for two
+cores differ in their bits from the results for one core. So the folder's name contains it.
 """
 
 import hashlib
@@ -31,23 +31,23 @@ import jaxlib
 from saccade.train.experiment import cache_folder
 from saccade.types import UserError
 
-try:  # there is no public way to hand a cache in
+try:  # JAX has no public function to install a cache
     from jax._src import compilation_cache as jax_cache
     from jax._src.compilation_cache_interface import CacheInterface
-except ImportError:  # another JAX may have it elsewhere: then nothing is kept
+except ImportError:  # another JAX may have it elsewhere: then nothing is cached
     jax_cache, CacheInterface = None, object
 
 VARIABLE, DEFAULT_GB = 'SACCADE_COMPILED_GB', '4'
-# Faster than this a program is compiled about as soon as it is read.
+# A program that compiles faster than this takes about as long to read.
 _WORTH_SECONDS = 0.1
 _DIGEST_BYTES = 32
-_KEPT_SHARE = 0.75  # of the greatest size, after a deletion: so not every program that is added deletes another
+_KEPT_SHARE = 0.75  # of the greatest size, after a deletion: so not every added program causes another deletion
 _USER = os.getuid() if hasattr(os, 'getuid') else 0
-# Lines of /proc/cpuinfo that say which instructions there are, on x86 and on Arm.
+# Lines of /proc/cpuinfo that describe the instruction set, on x86 and on Arm.
 _IDENTITY = re.compile(r'vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+')
-# Of the features a program was compiled for XLA expects these two of the processor, of which they are none, and prints
-# an error for each program it loads (https://github.com/openxla/xla/issues/44565). Others take their place: those of
-# any x86-64, as many bytes long.
+# XLA records these two preferences among the features of a program, does not find them among the processor's, and
+# prints an error for each program that it loads (https://github.com/openxla/xla/issues/44565). They are replaced by
+# features of any x86-64 with the same number of bytes.
 _NO_FEATURES = {
     b'+prefer-no-gather': b'+64bit,+cmov,+cx8',
     b'+prefer-no-scatter': b'+64bit,+cmov,+fxsr',
@@ -55,10 +55,10 @@ _NO_FEATURES = {
 
 
 def use_compilation_cache() -> None:
-    """Let JAX keep what it compiles, unless the user has set JAX's own cache, or a size of 0.
+    """Install this cache in JAX, unless the user has set JAX's own cache, or a size of 0.
 
     Raises:
-        UserError: SACCADE_COMPILED_GB is no size.
+        UserError: SACCADE_COMPILED_GB is not a size.
     """
     limit = _limit()
     if limit and jax_cache and not os.environ.get('JAX_COMPILATION_CACHE_DIR'):
@@ -68,7 +68,7 @@ def use_compilation_cache() -> None:
 
 
 def _limit() -> int:
-    """The greatest size of all programs together, in bytes; 0 for no cache."""
+    """Return the greatest size of all programs together, in bytes; 0 for no cache."""
     text = os.environ.get(VARIABLE) or DEFAULT_GB
     try:
         size = float(text)
@@ -82,22 +82,22 @@ def _limit() -> int:
 class CompilationCache(CacheInterface):
     """Compilation cache in files, which several processes may read and write at once.
 
-    Nothing that goes wrong with a file is an error: the program is compiled.
+    An error of a file is never raised: the program is compiled.
     """
 
     def __init__(self, base: Path, limit: int) -> None:
-        """Name the folder, which the first program makes.
+        """Set the folder, which the first program creates.
 
         Args:
-            limit: bytes that all in `base` may have together.
+            limit: greatest total of bytes in `base`.
         """
         self._path = base / _processor() / f'jax-{jax.__version__}-jaxlib-{jaxlib.__version__}'
         self._base, self._limit = base, limit
-        self._room = 0  # bytes that may be written before sizes are added up again
+        self._room = 0  # bytes that may be written before the sizes are summed again
 
     def get(self, key: str) -> bytes | None:
-        """Return what was put under a key, if it is there as it was put, by this user."""
-        if jax.process_count() > 1:  # who finds a program would leave the others alone in compiling it together
+        """Return the value of a key, if it is intact and was written by this user."""
+        if jax.process_count() > 1:  # with a cached program, a process would not take part in the joint compilation
             return None
         path = self._path / key
         try:
@@ -113,7 +113,7 @@ class CompilationCache(CacheInterface):
         return value
 
     def put(self, key: str, value: bytes) -> None:
-        """Keep a program, and delete others where there is no room for it."""
+        """Store a program, and delete others if there is no room for it."""
         value = only_features(value)
         size = _DIGEST_BYTES + len(value)
         if jax.process_count() > 1 or size > self._limit:
@@ -126,7 +126,7 @@ class CompilationCache(CacheInterface):
                 self._delete_oldest()
 
     def _write(self, key: str, entry: bytes) -> None:
-        draft, path = tempfile.mkstemp(prefix='.', dir=self._path)  # for this user alone
+        draft, path = tempfile.mkstemp(prefix='.', dir=self._path)  # readable for this user only
         try:
             with open(draft, 'wb') as file:
                 file.write(entry)
@@ -157,7 +157,7 @@ def _digest(key: str, value: bytes) -> bytes:
 
 
 def only_features(value: bytes) -> bytes:
-    """Return a compiled program in which what the compiler merely prefers is not named as a feature."""
+    """Return a compiled program without the compiler's preferences among its features."""
     program = jax_cache.decompress_executable(value)
     if not any(name in program for name in _NO_FEATURES):
         return value
@@ -167,14 +167,14 @@ def only_features(value: bytes) -> bytes:
 
 
 def _processor() -> str:
-    """Name the processor: its model, a digest of its features, and its cores, by which XLA:CPU compiles alike."""
+    """Return a name of the processor: model, digest of features, and cores, since XLA:CPU compiles by these."""
     try:
         first = Path('/proc/cpuinfo').read_text().split('\n\n')[0]
         lines = [[part.strip() for part in line.partition(':')[::2]] for line in first.splitlines()]
         found = {name: text for name, text in lines if _IDENTITY.fullmatch(name)}
     except OSError:
         found = {'model name': platform.processor(), 'system': platform.version()}
-    # What XLA takes for the number of cores: https://github.com/openxla/xla, DefaultThreadPoolSize.
+    # XLA's number of cores: https://github.com/openxla/xla, DefaultThreadPoolSize.
     cores = os.environ.get('NPROC') or len(os.sched_getaffinity(0) if hasattr(os, 'sched_getaffinity') else ())
     model = re.sub(r'\W+', '-', found.get('model name') or platform.machine()).strip('-')
     identity = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:8]

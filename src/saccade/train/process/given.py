@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Flags that launchers share, and checks of those that were given: none without effect, no empty text."""
+"""Flags shared by launchers, and checks of given flags: no flag without effect, no empty text."""
 
 from absl.flags import FlagHolder
 
 from saccade.paths import expanded
 from saccade.types import UserError
 
-CHECKPOINTS = ('latest', 'best', 'average')  # of a run, that --checkpoint names
+CHECKPOINTS = ('latest', 'best', 'average')  # checkpoints of a run, the values of --checkpoint
 
 
 def refuse_given(where: str, *flags: FlagHolder) -> None:
     """Refuse flags on the command line that have no effect.
 
     Args:
-        where: condition under which they have none, as in 'without --beams'.
+        where: condition under which they have no effect, as in 'without --beams'.
 
     Raises:
         UserError: at least one of the flags was given.
@@ -25,7 +25,7 @@ def refuse_given(where: str, *flags: FlagHolder) -> None:
 
 
 def require_content(*flags: FlagHolder) -> None:
-    """Refuse flags on the command line whose text, or one of whose texts, is empty or only white space.
+    """Refuse flags on the command line with a text that is empty or only white space.
 
     Raises:
         UserError: one of the flags was given without content.
@@ -40,7 +40,7 @@ def require_files(*flags: FlagHolder) -> None:
     """Refuse flags on the command line that name a file that does not exist.
 
     Raises:
-        UserError: the first such file is named.
+        UserError: a file does not exist; the message names the first one.
     """
     for flag in flags:
         for path in [flag.value] if isinstance(flag.value, str) else flag.value or ():

@@ -15,17 +15,17 @@ from typing import Any, BinaryIO
 from saccade.train.workdir import open_own, writing
 from saccade.types import UserError
 
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of filesystems that know none
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of filesystems without locks
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
 def locked(path: Path, busy: Callable[[str], Any]) -> Iterator[int]:
-    """Hold the lock of a file, which is made with its folder. It stays behind, and names who held it last.
+    """Hold the lock of a file, which is created with its folder. The file stays, and names the last holder.
 
     Args:
         path: of the file.
-        busy: told which process holds the lock, where one does; it raises to give up, or returns to wait.
+        busy: called with the name of the process that holds the lock, if one does; raises to give up, returns to wait.
 
     Returns:
         A file descriptor. A process that inherits it holds the lock too.
@@ -62,7 +62,7 @@ def require_idle(path: Path, busy: str) -> None:
 
 
 def _taken(file: BinaryIO) -> bool:
-    """Take the lock unless another process holds it; on a filesystem without locks, warn and go on without."""
+    """Take the lock unless another process holds it; on a filesystem without locks, warn and continue without it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

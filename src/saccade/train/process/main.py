@@ -22,21 +22,21 @@ from saccade.types import UserError
 TRUST = flags.DEFINE_list(
     'trust',
     [],
-    'Names, as my_lab.attention:Mine, or modules of your own, as my_lab, that the run or the checkpoint to be opened '
-    'may import: what it names is executed.',
+    'Names, as my_lab.attention:Mine, or modules of your own, as my_lab, that the run or the opened checkpoint '
+    'may import; their code is executed.',
 )
 
 
 def run_main(main: Callable[[Sequence[str]], None]) -> None:
     """Parse the flags and call `main` with the config overrides among the arguments.
 
-    A UserError is printed in one line, and the exit status is 2. So is Ctrl-C, and the status is 130. The working
-    directory is on the import path where the command names parts of the user's own: in a config that is launched, or by
-    `--trust`.
+    A UserError is printed in one line, and the exit status is 2. For Ctrl-C a line is printed too, and the status is
+    130. The working directory is on the import path if the command names parts of the user's own: in a config that is
+    launched, or by `--trust`.
     """
     keep_freed_memory()  # before JAX has threads
     logging.set_verbosity(logging.WARNING)
-    if not sys.warnoptions:  # they are for the authors of libraries, and our tests ask for them
+    if not sys.warnoptions:  # these warnings are for the authors of libraries; our tests enable them
         warnings.simplefilter('ignore', DeprecationWarning)
 
     def guarded(arguments: Sequence[str]) -> None:
@@ -45,7 +45,7 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
         try:
             trust(TRUST.value)
             named = trusted() or getattr(flags.FLAGS, 'config', None)
-            if named and os.getcwd() not in sys.path:  # where a worker runs it again
+            if named and os.getcwd() not in sys.path:  # when a worker runs this again
                 sys.path.append(os.getcwd())
             use_compilation_cache()
             main(_overrides(arguments[1:]))
@@ -55,14 +55,14 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
             frames = traceback.extract_tb(error.__traceback__)
             if 'JAX_PLATFORMS' not in os.environ or os.path.basename(frames[-1].filename) != 'xla_bridge.py':
                 raise
-            platforms = os.environ['JAX_PLATFORMS']  # JAX found none of them when it was first asked for its devices
+            platforms = os.environ['JAX_PLATFORMS']  # JAX found none of them at its first search for devices
             _refuse(
                 f'JAX_PLATFORMS={platforms}: there is no such device here, or no JAX for it; unset it, or write cpu'
             )
 
     try:
         app.run(guarded, flags_parser=_parse)
-    except BrokenPipeError:  # who read the output has gone, as `head` does
+    except BrokenPipeError:  # the reader of the output has ended, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
@@ -99,7 +99,7 @@ def _overrides(arguments: Sequence[str]) -> list[str]:
             raise UserError(f'write {before}={argument}: a value follows its field after =, not after a space')
         if not argument.startswith('-'):
             raise UserError(
-                f'{shortened(argument)} is no flag; write flags as --name=value, and overrides as {PREFIX}field=value'
+                f'{shortened(argument)} is not a flag; write flags as --name=value and overrides as {PREFIX}field=value'
             )
         name = argument.lstrip('-').partition('=')[0]
         match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allocator of a CPU process: memory that a training step frees stays with the process, for the next step.
+"""Allocator of a CPU process: memory that a training step frees stays in the process, for the next step.
 
 XLA:CPU takes its temporary memory from malloc at every step. glibc maps large blocks and returns them when they are
 freed, so each step touches new pages: at some sizes a sixth of its time is page faults. glibc reads its environment
 variables before Python starts, and gives threads arenas of their own, which are too small for these blocks; hence
 `mallopt`, before XLA starts its threads.
 
-The price is memory: the process never gives any back, and its heap has gaps.
+The cost is memory: the process never returns any, and its heap is fragmented.
 """
 
 import ctypes
@@ -17,18 +17,18 @@ import sys
 
 # Parameters of mallopt by their numbers in malloc.h, and their values.
 _SETTINGS = {
-    -8: 1,  # M_ARENA_MAX: threads take from the one heap that can grow by any size
+    -8: 1,  # M_ARENA_MAX: threads allocate from the one heap that can grow to any size
     -4: 0,  # M_MMAP_MAX: a large block comes from that heap too
     -1: -1,  # M_TRIM_THRESHOLD: the end of the heap is never given back
     -2: 2**28,  # M_TOP_PAD, bytes: the heap grows in few calls
 }
-_PLUGINS = ('jax_plugins', 'libtpu')  # modules that come with an accelerator's wheels
+_PLUGINS = ('jax_plugins', 'libtpu')  # modules in the wheels of accelerators
 
 
 def keep_freed_memory() -> bool:
-    """Keep freed memory, and return whether it is kept: in a process that computes on the CPU, under Linux with glibc.
+    """Keep freed memory, and return True if it is kept: in a process that computes on the CPU, on Linux with glibc.
 
-    A user who has tuned malloc through the environment is left alone. No device of JAX is looked for.
+    The settings of a user who has tuned malloc by environment variables are unchanged. JAX's devices are not queried.
     """
     tuned = any(name.startswith('MALLOC_') for name in os.environ)
     tuned = tuned or 'glibc.malloc' in os.environ.get('GLIBC_TUNABLES', '')

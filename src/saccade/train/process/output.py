@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Output paths of a launcher, checked before the work, so that nothing is computed that could not be written."""
+"""Output paths of a launcher, checked before its work, so that no result is lost because it cannot be written."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,26 +12,26 @@ from saccade.types import UserError
 
 
 def require_file(flag: str, path: str) -> None:
-    """Refuse a file that cannot be written: its folder is not there or takes no files, or it is a folder itself.
+    """Refuse a file that cannot be written: its folder is missing or not writable, or the file is a folder.
 
     Raises:
-        UserError: so it is; the flag is named.
+        UserError: the file cannot be written; the message names the flag.
     """
     with _named(flag, path):
         file = Path(path)
         if file.is_dir():
             raise UserError(f'--{flag}={path}: it is a folder; name a file')
         if not file.parent.is_dir():
-            raise UserError(f'--{flag}={path}: there is no folder {file.parent}; make it first')
+            raise UserError(f'--{flag}={path}: there is no folder {file.parent}; create it first')
         with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f'.{file.name}.'):
             pass
 
 
 def require_folder(flag: str, path: str) -> None:
-    """Refuse a folder that cannot be made, or that takes no files.
+    """Refuse a folder that cannot be created or is not writable.
 
     Raises:
-        UserError: so it is; the flag is named.
+        UserError: the folder cannot be used; the message names the flag.
     """
     try:
         folder = expanded(path)
@@ -42,8 +42,8 @@ def require_folder(flag: str, path: str) -> None:
         there = next(each for each in (folder, *folder.parents) if each.exists())
         if not there.is_dir():
             raise UserError(f'--{flag}={path}: {there} is a file; name a folder')
-        with tempfile.TemporaryDirectory(dir=there) as beside:
-            (Path(beside) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=there) as trial:
+            (Path(trial) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
@@ -52,6 +52,6 @@ def _named(flag: str, path: str) -> Iterator[None]:
         raise UserError(f'--{flag}={path}: a path cannot hold a null character')
     try:
         yield
-    except (OSError, ValueError) as error:  # of a path that no system takes
+    except (OSError, ValueError) as error:  # of a path that no system supports
         reason = getattr(error, 'strerror', None) or error
         raise UserError(f'--{flag}={path}: it cannot be written to: {reason}') from None

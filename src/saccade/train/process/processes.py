@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Multi-process runs: how processes connect, stop after the same step, and end when one of them is lost.
 
-JAX's distributed runtime does the work: it finds the others of a Slurm step or a TPU slice, watches over them, and
-tells all when one is told to stop. A process that fails leaves at once, for the others wait for it in a sum.
+JAX's distributed runtime finds the other processes of a Slurm step or a TPU slice, monitors them, and notifies all when
+one receives a stop signal. A process that fails leaves at once, since the others wait for it in a sum.
 """
 
 import faulthandler
@@ -26,32 +26,32 @@ from jax.experimental import multihost_utils
 
 from saccade.types import UserError
 
-HEARTBEAT = 30  # seconds without a sign of a process after which the others give it up
-# A scheduler that is about to end a job sends one of these; which, is the cluster's choice.
+HEARTBEAT = 30  # seconds without a heartbeat after which a process counts as lost
+# A scheduler sends one of these before it ends a job; the choice is the cluster's.
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 
-_HEAD_START = 3  # seconds that process 0 leaves the others to say the same mistake: without it JAX aborts them
-_SEEN_WITHIN = 90  # seconds that a host may go on to remember that a file was not there
+_HEAD_START = 3  # seconds that process 0 gives the others to report the same error: without it JAX aborts them
+_SEEN_WITHIN = 90  # seconds for which a host may cache the absence of a file
 _AGAIN = 'start all its processes again, and the run goes on from its last checkpoint'
 _ABORTED = 'this process was killed, or aborted by JAX, which had lost another process of the run or found none'
-# Waits for a word from the process that started it, and if that ends without one says so for it.
+# Waits for a word from the process that started it; if that process ends without one, prints the message for it.
 _WORD = b'done\n'
 _WATCH = 'trap "" TERM INT USR1 USR2; read word || echo "$0" >&2'
-# As the sums of one kind of device or another, and the barriers of the runtime, say that another process is gone.
+# Messages of the sums of some device, and of the runtime's barriers, when another process is lost.
 _LOST = re.compile(r'Gloo|NCCL|heartbeat|barrier|UNAVAILABLE|DEADLINE_EXCEEDED|[Cc]onnection (reset|closed|refused)')
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """Rendezvous of the processes of a run. What is None is found by JAX: from Slurm, Open MPI or the TPU slice.
+    """Rendezvous of the processes of a run. JAX finds fields that are None: from Slurm, Open MPI or the TPU slice.
 
     Attributes:
         coordinator: host:port of process 0.
-        processes: how many there are.
-        process: number of this one, from 0.
+        processes: number of processes.
+        process: number of this process, from 0.
 
     Raises:
-        UserError: the coordinator is no HOST:PORT, or the number is not one of so many processes.
+        UserError: the coordinator is not HOST:PORT, or the number is out of the range of processes.
     """
 
     coordinator: str | None = None
@@ -60,7 +60,7 @@ class Meeting:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Meet the others and be one run with them; a failure inside ends this process, and so the others.
+        """Connect to the others as one run; an exception inside ends this process, and so the others.
 
         Raises:
             UserError: the others are not found.
@@ -81,14 +81,14 @@ class Meeting:
     def __post_init__(self) -> None:
         _, _, port = (self.coordinator or 'host:0').rpartition(':')
         if not re.fullmatch(r'[^\s:]+:[0-9]+|\[[^\s\]]+\]:[0-9]+', self.coordinator or 'host:0') or int(port) > 65535:
-            raise UserError(f'--coordinator={self.coordinator}: write HOST:PORT, as in node1:1234')  # JAX would abort
+            raise UserError(f'--coordinator={self.coordinator}: write HOST:PORT, as node1:1234')  # JAX would abort
         if self.processes is not None and not 0 <= (self.process or 0) < self.processes:
             raise UserError(
-                f'--process={self.process}: must be from 0 to {self.processes - 1}, of --processes={self.processes}'
+                f'--process={self.process}: must be from 0 to {self.processes - 1} with --processes={self.processes}'
             )
 
     def _join(self) -> None:
-        # Where Slurm runs one process on each host, JAX would give it the first of the host's GPUs alone.
+        # With one Slurm task per host, JAX would give it only the first of the host's GPUs.
         alone = os.environ.get('SLURM_NTASKS') == os.environ.get('SLURM_STEP_NUM_NODES', '')
         ours = range(len(gpus())) if alone else None
         try:
@@ -101,8 +101,8 @@ class Meeting:
             )
         except (ValueError, TypeError) as error:
             raise UserError(
-                f'--distributed: no Slurm step, Open MPI run or TPU slice is found here ({error}); start it there, or '
-                f'say --coordinator=HOST:PORT --processes=COUNT --process=NUMBER'
+                f'--distributed: no Slurm step, Open MPI run or TPU slice found here ({error}); start it in one, or '
+                f'give --coordinator=HOST:PORT --processes=COUNT --process=NUMBER'
             ) from error
         except jax.errors.JaxRuntimeError as error:
             raise UserError(f'the {self.processes or ""} processes did not meet: {_first_line(error)}') from error
@@ -110,17 +110,17 @@ class Meeting:
 
 @contextmanager
 def stop_signal(numbers: Sequence[signal.Signals] = STOPS) -> Iterator[Callable[[], bool]]:
-    """Turn signals that end a process into a question that is asked when it can be heard."""
+    """Collect signals that would end the process; the yielded function returns True if one was received."""
     received: list[int] = []
     with _handled(lambda number, _: received.append(number), numbers):
         yield lambda: bool(received)
 
 
 class Stop:
-    """Signals that end this process: each is answered by a line at once, and obeyed where nothing is lost.
+    """Stop signals of this process: each is reported at once, and obeyed when no work is lost.
 
-    Until `training` nothing is there to save, and a signal ends the process. From then on the run asks whether to stop,
-    after each step and, by `now`, after each batch of an evaluation. A thread does the answering, since Python's own
+    Before `training` there is nothing to save, and a signal ends the process. From then on the run asks whether to stop
+    after each step and, by `now`, after each batch of an evaluation. A thread reports the signals, since Python's own
     handlers wait while XLA compiles. Several processes stop after the same step; they do not stop in an evaluation.
     """
 
@@ -130,7 +130,7 @@ class Stop:
 
     @contextmanager
     def heard(self) -> Iterator['Stop']:
-        """Listen to the signals; a process that trains with others leaves this to JAX's runtime."""
+        """Handle the signals; a process that trains with others leaves this to JAX's runtime."""
         if jax.distributed.is_initialized():
             yield self
             return
@@ -147,18 +147,18 @@ class Stop:
 
     @contextmanager
     def training(self) -> Iterator[Callable[[int], bool]]:
-        """From now on there is something to save. Yields whether to stop after a step: all processes get one answer."""
+        """Mark the start of training. Yields a function of the step: True to stop, on all processes alike."""
         self._saves = True
         if not jax.distributed.is_initialized():
             yield lambda step: self.now()
             return
-        # SIGTERM is heard by JAX's runtime, which has the processes agree on a step that none has passed.
+        # JAX's runtime handles SIGTERM: the processes agree on a step that none has passed.
         others = tuple(number for number in STOPS if number != signal.SIGTERM)
         with _handled(lambda *_: os.kill(os.getpid(), signal.SIGTERM), others):
             yield multihost_utils.reached_preemption_sync_point
 
     def now(self) -> bool:
-        """Whether a signal was received."""
+        """Return True if a signal was received."""
         return bool(self._received)
 
     def _answer(self, reader: int) -> None:
@@ -167,15 +167,15 @@ class Stop:
                 continue
             name = signal.Signals(numbers[0]).name
             if self._saves:
-                os.write(2, f'{name}: stops after this step or batch; what is trained is saved\n'.encode())
+                os.write(2, f'{name}: stopping after this step or batch; the training state will be saved\n'.encode())
             else:
-                os.write(2, f'{name}: stopped before training; nothing was to be saved\n'.encode())
+                os.write(2, f'{name}: stopped before training; there was nothing to save\n'.encode())
                 os._exit(128 + numbers[0])
         os.close(reader)
 
 
 def _forget_signals() -> None:
-    """In a fork: what it is sent is not the business of the process that it comes from."""
+    """Reset the wakeup file descriptor in a fork: its signals are not for the parent process."""
     signal.set_wakeup_fd(-1)
 
 
@@ -183,10 +183,10 @@ os.register_at_fork(after_in_child=_forget_signals)
 
 
 def require_shared(file: Path) -> None:
-    """Wait until process 0 has written a file and all see it.
+    """Wait until process 0 has written a file and all processes see it.
 
     Raises:
-        UserError: this one does not, in the time that a network's disk may take.
+        UserError: this process does not see it within the delay that a network disk may have.
     """
     if jax.process_count() == 1:
         return
@@ -195,14 +195,14 @@ def require_shared(file: Path) -> None:
     while not file.exists():
         if time.monotonic() > deadline:
             raise UserError(
-                f'{file.parent}: process {jax.process_index()} does not see what process 0 has written there: name a '
+                f'{file.parent}: process {jax.process_index()} does not see a file that process 0 has written: name a '
                 f'folder on a disk that all hosts share'
             )
         time.sleep(1)
 
 
 def gpus() -> list[str]:
-    """Name the GPUs that a process started from here would use, without touching them."""
+    """Return the GPUs that a process started from here would use, without initialising them."""
     if os.environ.get('JAX_PLATFORMS') == 'cpu':
         return []
     if 'CUDA_VISIBLE_DEVICES' in os.environ:
@@ -225,8 +225,8 @@ def _handled(handler: Callable, numbers: Sequence[signal.Signals]) -> Iterator[N
 
 
 def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
-    """Say what happened and end now: an orderly end waits for the others, who wait for this process."""
-    # JAX aborts a process that has lost another, often while it ends: a stack after what is said here would hide it.
+    """Report an error and exit at once: an orderly exit waits for the others, which wait for this process."""
+    # JAX aborts a process that has lost another, often during its exit: a stack trace would hide the report.
     faulthandler.disable()
     status = 1
     if isinstance(error, UserError):

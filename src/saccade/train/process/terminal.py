@@ -2,34 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terminal output of untrusted text: rich's markup and control characters in it have no effect.
 
-Paths, labels, prompts and what a model writes go through `say` to a console, and through `verbatim` into a table.
+Paths, labels, prompts and texts of a model go through `say` to a console, and through `verbatim` into a table.
 """
 
 import unicodedata
 
-_CONTROL = ('Cc', 'Cs')  # what Unicode calls control characters, and halves of a pair
+_CONTROL = ('Cc', 'Cs')  # Unicode categories of control characters, and of surrogates
 _REPLACED = '\N{REPLACEMENT CHARACTER}'
 
 
 def printable(text: str, kept: str = '\n\t') -> str:
-    """Return the text without control characters, but for those that are kept."""
+    """Return the text without control characters, except those in `kept`."""
     return ''.join(
         _REPLACED if unicodedata.category(letter) in _CONTROL and letter not in kept else letter for letter in text
     )
 
 
 def in_one_line(text: str) -> str:
-    """Return the text without control characters, and with spaces for the breaks of its lines."""
+    """Return the text without control characters, and with spaces in place of line breaks."""
     return printable(text.replace('\n', ' '), kept='')
 
 
 def verbatim(text: str, style: str = '') -> 'rich.text.Text':
-    """Return the text for a table or a console of rich."""
+    """Return the text for a table or a console of rich, without markup."""
     from rich.text import Text
 
     return Text(printable(text), style)
 
 
 def say(console: 'rich.console.Console', text: str, style: str = '') -> None:
-    """Print the text, and leave the breaking of lines to the terminal, so that it can be copied whole."""
+    """Print the text and leave line breaking to the terminal, so that it can be copied whole."""
     console.print(verbatim(text, style), soft_wrap=True)
