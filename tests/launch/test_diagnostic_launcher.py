@@ -60,8 +60,8 @@ def test_it_is_measured_on_other_data_than_those_of_training(trained, runner):
 
 
 @pytest.mark.parametrize(('more', 'words'), [
-    ('--config.steps=3', 'a run is evaluated with the config it was trained with, but for its data'),
-    ('--config.data.tokenizer.vocabulary=9', 'a run is evaluated with the tokenizer it was trained with'),
+    ('--config.steps=3', "'--config.steps=3': a run is evaluated with its training config"),
+    ('--config.data.tokenizer.vocabulary=9', 'a run is evaluated with its training tokenizer'),
     ('--config.data.generator.vocabulary=99', 'config.model.vocabulary: 64, and data.generator makes 99 tokens'),
     ('--config.data.generator.pears=2', 'pears'),
 ])  # fmt: skip

@@ -53,7 +53,7 @@ def test_beams_find_texts_and_score_them(runner, finished):
         (('--temperature=1', '--top_k=3'), '--temperature and --top_k have no effect with --beams'),
         (('--greedy',), '--greedy has no effect with --beams'),
         (('--seed=1',), '--seed has no effect with --beams'),
-        (('--chat',), '--chat draws its answers: it goes without --beams'),
+        (('--chat',), '--chat samples its answers: it does not combine with --beams'),
         (('--samples=3',), '--samples=3: 2 beams find 2 texts; raise --beams'),
         (('--alpha=-1',), 'flag --alpha=-1'),
     ],

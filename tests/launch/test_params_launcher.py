@@ -36,7 +36,7 @@ def test_an_experiment_has_counts_without_weights(runner):
     [
         ((), 'give one of --workdir=FOLDER'),
         ((QUICKSTART, '--workdir=runs/a'), 'give one of --workdir=FOLDER'),
-        (('--workdir=absent', '--config.steps=3'), 'a trained model has the weights it was trained with'),
+        (('--workdir=absent', '--config.steps=3'), "'--config.steps=3': a trained model has fixed parameters"),
     ],
 )
 def test_what_cannot_be_tabulated_is_one_line(runner, arguments, words):

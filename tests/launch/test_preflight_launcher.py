@@ -99,7 +99,7 @@ def test_ways_that_take_less_memory_stand_beside_it(runner):
         ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.backend=pmap'), "use 'jit'"),
         (
             (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4', '--measure'),
-            'v5e:4x4 need not be there: leave out one of the two',
+            'v5e:4x4: omit --measure or --topology',
         ),
         pytest.param(
             (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v9z:4x4'),

@@ -146,7 +146,10 @@ def test_labelled_pairs_are_measured(runner, ranking, tmp_path):
         (('--corpus={empty}',), 'holds no text to search'),
         (('--corpus={text}', '--query=a', '--pairs=x'), 'give one of'),
         (('--corpus={text}', '--index={folder}', '--query=a'), 'holds something else than an index'),
-        (('--corpus={text}', '--query=a', '--config.steps=3'), 'reads with the config it was trained with'),
+        (
+            ('--corpus={text}', '--query=a', '--config.steps=3'),
+            "'--config.steps=3': a model reads with its",
+        ),
     ],
 )
 def test_what_cannot_be_searched_is_refused_in_one_line(runner, ranking, tmp_path, arguments, words):
