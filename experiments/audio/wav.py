@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds of your own: WAV files in folders named after their classes.
+"""Classification of your own sounds: WAV files in folders named after their classes.
 
     python launch/train.py --config=experiments/audio/wav.py --workdir=runs/sounds \\
         --config.data.path=FOLDER --config.data.classes=10
     python launch/predict.py --workdir=runs/sounds --sound=a.wav
 
-All have one rate, `config.data.rate`; frames are of 25 ms, one each 10 ms. What is beyond `config.data.context_length`
-frames is cut off. It was tried on folders of a few sounds only.
+All files have one sampling rate, `config.data.rate`; frames are 25 ms long, one every 10 ms. Sounds are cut off at
+`config.data.context_length` frames. Tested only on folders of a few sounds.
 """
 
 from ml_collections import ConfigDict, FieldReference
