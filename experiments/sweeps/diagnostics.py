@@ -29,7 +29,7 @@ ATTENTION = dict(
 
 
 RATES = dict(by={'schedule.peak': [3e-4, 1e-3, 3e-3, 1e-2]}, seeds=[100], metric='accuracy')
-# Attention of which projections, or what heads are handed, are other ones.
+# Attention with other projections or other inputs of heads.
 PROJECTED = (
     'latent',
     'grouped_latent',
@@ -40,7 +40,7 @@ PROJECTED = (
     'value_residual',
     'persistent_memory',
 )
-# Of each kind one: all tokens, few tokens, a sum, a decaying sum, an overwritten state, the same with a sign, a cell.
+# One of each kind: all tokens, few tokens, a sum, a decaying sum, an overwritten state, the same with a sign, a cell.
 FEW = ('attention', 'window', 'linear', 'retention', 'delta_net', 'delta_net_negative', 'lstm')
 
 

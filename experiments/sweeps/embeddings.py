@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Sweep over embeddings: learned, frozen, random and frozen, and none.
+r"""Sweep over embeddings: trained or frozen, pretrained or random, and none.
 
     python launch/sweep.py --config=experiments/finetune/classify.py --sweep=experiments/sweeps/embeddings.py \
         --workdir=runs/embeddings --jobs=2 --config.init_from=runs/bytes --config.data.context_length=128 \
