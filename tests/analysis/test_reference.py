@@ -75,7 +75,7 @@ def test_a_part_has_its_public_methods_with_their_arguments_and_meaning():
     assert '| `project(x, context, made)` | Return queries of x, and keys and values' in said
     assert '`_attention' not in said
     assert '| `__call__(x, real=None)` |  |' in section('norm.rms:RMSNorm')  # Python's own words are left out
-    assert '| `write_shares(x, copies=1)` | Return b, `copies` of each head' in delta
+    assert '| `write_shares(x, copies=1)` | Return b, `copies` per head' in delta
     assert 'From `attention.memory_base:FixedState`: `head_counts`, `init_state`, `mix`, `sizes`.' in delta
     assert '| method |' not in section('ops.pattern:big_bird')
 

@@ -221,7 +221,7 @@ REFUSED = {
     'chunks of none': (Linear(chunk=0), SCORING, 'chunk must be at least 1'),
     'no features': (Performer(random_features=0), SCORING, 'random_features must be at least 1'),
     'no slots': (Linformer(length=12, slots=0), Scoring(Full()), 'slots must be at least 1'),
-    'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys do not fit the length of 6'),
+    'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys exceed the length of 6'),
 }
 
 
@@ -239,7 +239,7 @@ def test_causal_kernels_want_as_many_keys_as_queries():
 
 def test_steps_are_causal_alone():
     arrays, context = inputs(), LayerContext(jnp.zeros((B, T), int))
-    with pytest.raises(UserError, match=r'steps under ops\.mask:Causal alone'):
+    with pytest.raises(UserError, match=r'only under ops\.mask:Causal'):
         Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], 0), context)
     with pytest.raises(UserError, match='cannot decode'):
         Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)

@@ -118,13 +118,13 @@ def test_ulysses_needs_heads_for_all_devices():
 def test_splash_attends_over_whole_rows_and_ulysses_gives_it_these():
     splash = Part(Splash, (('interpret', True),))
     with split(4):
-        with pytest.raises(UserError, match=r'config\.mesh\.sequence splits: attention\.ulysses:Ulysses takes it'):
+        with pytest.raises(UserError, match=r'config\.mesh\.sequence splits: use it in attention\.ulysses:Ulysses'):
             refused(splash(parent=None))
         refused(Ulysses(inner=splash, parent=None))
 
 
 def test_a_kernel_within_another_leaves_dropout_to_it():
-    with pytest.raises(UserError, match=r'attention\.ulysses:Ulysses: dropout is a field of its own'):
+    with pytest.raises(UserError, match=r'set dropout on attention\.ulysses:Ulysses'):
         refused(Ulysses(inner=Part(Blockwise, (('dropout', 0.1),)), parent=None))
 
 

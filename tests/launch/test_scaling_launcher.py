@@ -48,7 +48,7 @@ def test_it_is_a_table_too(runner):
     ('arguments', 'words'),
     [
         ((), 'give --config=FILE'),
-        ((f'--config={CONFIG}', '--axis=tensor'), 'there is a formula for data, fsdp, expert'),
+        ((f'--config={CONFIG}', '--axis=tensor'), '--axis=tensor: use one of data, fsdp, expert'),
     ],
 )
 def test_what_cannot_be_is_one_line(runner, arguments, words):

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention masks as values: which query may attend to which key, True where it may.
+"""Attention masks as values: True for pairs of query and key that may attend.
 
-A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value serves the
-whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` answers from ranges
-of indices alone, while tracing, so that blocks in which nothing may attend are skipped.
+A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value works for the
+whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` is evaluated on ranges
+of indices during tracing, so that fully masked blocks are skipped.
 
-Most masks depend on the distance of two tokens alone. Those that are `anchored` count from the first token of a
-sequence, which may be anywhere in a packed row: `within_segments` has them count within each segment. Keys more than
-`lookback` tokens before a query need not be kept for decoding; a mask with a `lookahead` of 0 tokens is causal.
+Most masks depend only on the distance of two tokens. `anchored` masks count from the first token of a sequence, which
+may be anywhere in a packed row: `within_segments` makes them count within each segment. Decoding need not keep keys
+more than `lookback` tokens before a query; a mask with a `lookahead` of 0 tokens is causal.
 """
 
 import functools
@@ -34,38 +34,36 @@ from saccade.types import (
 
 
 class MaskBase:
-    """Base of masks: they combine by `&` and `|`, and say which blocks may be skipped."""
+    """Base of masks, which combine with `&` and `|` and declare blocks that can be skipped."""
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         raise NotImplementedError
 
     def live(self, q: range, k: range) -> bool:
-        """Return False where it is known while tracing that no query of q may attend to a key of k."""
+        """Return False if it is known during tracing that no query of q attends to a key of k."""
         return len(q) > 0 and len(k) > 0
 
     @property
     def anchored(self) -> bool:
-        """Whether it matters where the sequence starts, and not only how far apart two tokens are."""
+        """True if the mask depends on the start of the sequence, and not only on the distance of two tokens."""
         return False
 
     @property
     def lookback(self) -> int | None:
-        """Largest distance, in tokens, from a query back to a key that it attends to; None where there is no bound."""
+        """Maximum distance, in tokens, from a query back to an allowed key; None for no bound."""
         return None
 
     @property
     def lookahead(self) -> int | None:
-        """Largest distance, in tokens, from a query ahead to a key that it attends to: 0 under a causal mask; None
-        where no bound is known.
-        """
+        """Maximum distance, in tokens, from a query forward to an allowed key: 0 if causal; None if unknown."""
         return None
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return `live` for a sequence that may start anywhere in the row: False where it is False for every start."""
+        """Return `live` for a sequence that may start anywhere in the row: False if it is False for every start."""
         return self.live(q, k)
 
     def of(self, context: LayerContext) -> 'MaskBase':
-        """Return the mask for these rows, where it depends on the context."""
+        """Return the mask for these rows, if it depends on the context."""
         return self
 
     def __and__(self, other: 'MaskBase') -> 'MaskBase':
@@ -77,7 +75,7 @@ class MaskBase:
 
 @struct.dataclass
 class Both(MaskBase):
-    """Attend where the two masks both allow it."""
+    """Intersection of two masks."""
 
     first: MaskBase
     second: MaskBase
@@ -86,7 +84,7 @@ class Both(MaskBase):
         return self.first(q_index, k_index) & self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether both masks are live for the block."""
+        """Return True if both masks are live for the block."""
         return self.first.live(q, k) and self.second.live(q, k)
 
     def of(self, context: LayerContext) -> MaskBase:
@@ -95,7 +93,7 @@ class Both(MaskBase):
 
     @property
     def anchored(self) -> bool:
-        """Whether either mask is anchored."""
+        """True if either mask is anchored."""
         return self.first.anchored or self.second.anchored
 
     @property
@@ -133,7 +131,7 @@ class Either(MaskBase):
 
     @property
     def anchored(self) -> bool:
-        """Whether either mask is anchored."""
+        """True if either mask is anchored."""
         return self.first.anchored or self.second.anchored
 
     @property
