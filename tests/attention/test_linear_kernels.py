@@ -208,11 +208,11 @@ REFUSED = {
         Scoring(Causal(), (Softcap(2.0),)),
         'attention.linear:Linear has no scores for ops.term:Softcap',
     ),
-    'a window': (Linear(), Scoring(Causal() & Window(3)), 'no scores to mask by ops.mask:Window'),
+    'a window': (Linear(), Scoring(Causal() & Window(3)), 'does not support ops.mask:Window'),
     'another mask': (
         Performer(random_features=8),
         Scoring(Either(Causal(), Window(3))),
-        'no scores to mask by ops.mask:Either',
+        'does not support ops.mask:Either',
     ),
     'a causal Linformer': (Linformer(length=12, slots=3), SCORING, 'attention.linformer:Linformer cannot be causal'),
     'a packed Linformer': (Linformer(length=12, slots=3), Scoring(Full() & SAME), 'cannot tell segments apart'),

@@ -94,7 +94,7 @@ def test_tokens_that_do_not_divide_are_refused(kernel, words):
 
 def test_the_ring_has_no_order_for_terms_that_count_keys():
     scoring = Scoring(Causal(), terms=(CountedKeys(jnp.zeros((4, H))),))
-    with split(4), pytest.raises(UserError, match=r'attention\.ring:Ring.*cannot serve ops\.term:CountedKeys'):
+    with split(4), pytest.raises(UserError, match=r'attention\.ring:Ring.*does not support ops\.term:CountedKeys'):
         refused(Ring(parent=None), scoring)
     refused(Ring(parent=None), scoring)
 
@@ -129,7 +129,7 @@ def test_a_kernel_within_another_leaves_dropout_to_it():
 
 
 def test_a_ring_that_is_not_to_stand_alone_needs_tokens_that_are_split():
-    with pytest.raises(UserError, match=r'attention\.ring:Ring passes nothing on'):
+    with pytest.raises(UserError, match=r'attention\.ring:Ring needs tokens split by'):
         refused(Ring(alone=False, parent=None))
     with split(4):
         refused(Ring(alone=False, parent=None))

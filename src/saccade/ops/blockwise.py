@@ -232,10 +232,10 @@ def pull_back(
     output: tuple[Mixed, PyTree, Float[Array, 'B N T 1']],
     sums: Gradients,
 ) -> Gradients:
-    """Add to the gradients what the visits, taken backwards, make of the gradient of the output.
+    """Accumulate the gradients of the visits, in reverse order.
 
     Args:
-        output: its gradient; what `finalise` returned of each row; and `inner_products`.
+        output: gradient of the output; row statistics from `finalise`; and `inner_products`.
     """
     (dout, known, inner), scoring = output, plan.scoring(floats, others)
     rows, columns, heads_rows = plan.cuts()
@@ -269,12 +269,12 @@ def pull_back(
 
 
 def narrowed(wide: PyTree, given: PyTree) -> PyTree:
-    """Return gradients in the dtypes of what was given."""
+    """Cast gradients to the dtypes of the inputs."""
     return jax.tree.map(lambda wide, given: wide.astype(given.dtype), wide, given)
 
 
 def _carries(plan: Plan, scoring: Scoring, q: Queries, k: Keys, this: Visits) -> PyTree:
-    """What the terms' carry was when each key block met a query block: linear in S, for one query block at a time."""
+    """Recompute the terms' carry at each key block of a query block: linear in S, for one query block at a time."""
     q_part = _rows(q, this.q, plan.blocks[0])
 
     def visit(carry: PyTree, j: Array) -> tuple[PyTree, PyTree]:
@@ -313,7 +313,7 @@ def ranges(length: int, block: int) -> list[range]:
 
 
 def pad(x: Array, block: int) -> Array:
-    """Return tokens, on axis 1, with zeros after the last one, up to whole blocks."""
+    """Pad tokens (axis 1) with zeros to whole blocks."""
     return jnp.pad(x, ((0, 0), (0, -x.shape[1] % block), (0, 0), (0, 0)))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling: one vector for a row of tokens. Padding does not count in a mean or a maximum."""
+"""Pooling of a row of tokens to one vector. Padding is excluded from means and maxima."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -14,7 +14,7 @@ def first(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
 
 
 def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
-    """Return the mean of the tokens, without padding; 0 for a row of padding alone."""
+    """Return the mean of the tokens, without padding; 0 for a row of only padding."""
     if there is None:
         return x.mean(axis=-2)
     kept = jnp.where(there[..., None], x, 0.0)
@@ -22,7 +22,7 @@ def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
 
 
 def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
-    """Return the maximum of each feature over the tokens, without padding; 0 for a row of padding alone."""
+    """Return the maximum of each feature over the tokens, without padding; 0 for a row of only padding."""
     if there is None:
         return x.max(axis=-2)
     largest = jnp.where(there[..., None], x, -jnp.inf).max(axis=-2)
@@ -30,7 +30,7 @@ def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D'
 
 
 def last(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
-    """Return the last token of the row that is no padding; the first place of a row of padding alone."""
+    """Return the last token of the row that is not padding; the first token of a row of only padding."""
     if there is None:
         return x[:, -1]
     places = jnp.where(there, jnp.arange(x.shape[1]), 0).max(axis=-1)

@@ -7,8 +7,8 @@
 Shaw et al. 2018, "Self-Attention with Relative Position Representations", equations 4 and 5,
 https://arxiv.org/abs/1803.02155
 The vectors are shared by the heads of a layer, as in the paper. Ours adds them to keys alone: those for values
-(equation 3) are left out, which the paper's table 3 finds unneeded beside these. Parameters R H, R = 2 reach + 1. Cost:
-B N T R H for each block, and a lookup a pair. Any length; what is further than `reach` is all alike.
+(equation 3) are omitted: by the paper's table 3 they are not needed with these. Parameters R H, R = 2 reach + 1. Cost:
+B N T R H per block, and a lookup per pair. Any length; all distances beyond `reach` share a vector.
 """
 
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from saccade.types import Count, Part, ScoreTerm, require_positive
 class Shaw(OnScores):
     """Relative position vectors of Shaw et al. 2018.
 
-    Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init of
+    Attributes: reach, the maximum distance, in tokens; head_width H of the attention; table_init, the initialiser of
     the vectors.
     """
 
