@@ -53,7 +53,7 @@ def test_a_part_has_its_equation_its_source_its_fields_and_its_capabilities():
     text = reference.room_page(reference.Room('score', 'Scores', (TermMaker,), ('score',)))
     assert 's[n, i, j] = gain[n] q[n, i].k[g, j]' in text
     assert '<https://arxiv.org/abs/2111.09883>' in text
-    assert '| `gain` | float, above 0 | `10` | gain, the initial gain, 10 in the authors' in text
+    assert '| `gain` | float, above 0 | `10` | the initial gain, 10 in the authors' in text
     assert '**Declares.** Yes: equivariant. No: reads the input. scores changed: by content.' in text
 
 

@@ -59,7 +59,8 @@ class MultiToken(MultiHead, kw_only=True):
     """Multi-token attention.
 
     Attributes: the attributes of MultiHead; query_size and key_size of the convolution of scores, in tokens, and mixed,
-    heads per mixed group; the same for the weights, with the prefix `after_`; output_norm of each head's output.
+    heads per mixed group; after_query_size, after_key_size and after_mixed, the same for the weights; output_norm of
+    each head's output.
     A convolution of size 1 x 1, and groups of one head, are left out.
     """
 

@@ -20,7 +20,7 @@ from saccade.types import FeedForward, Hidden, Part, Real
 
 
 class TokenGated(nn.Module):
-    """Feed-forward layer with one gate per token. Attributes: expert; gate_init, the initialiser of w."""
+    """Feed-forward layer with one gate per token. Attributes: expert to be gated; gate_init, the initialiser of w."""
 
     expert: Part[FeedForward]
     gate_init: Part = Part(nn.initializers.lecun_normal)

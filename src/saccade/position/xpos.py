@@ -21,7 +21,7 @@ from saccade.types import Keys, NotNegative, Positive, Queries, UserError
 class XPos(OnHeads):
     """Rotary positions with decay (xPos).
 
-    Attributes: base, longest wavelength over 2 pi, in tokens; gamma; unit u of the decay, in tokens.
+    Attributes: base, longest wavelength over 2 pi, in tokens; gamma in the equation; unit u of the decay, in tokens.
     """
 
     base: Positive = 10000.0
