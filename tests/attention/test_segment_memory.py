@@ -128,5 +128,5 @@ def test_stepping_segment_by_segment_is_the_whole_in_a_state_of_one_segment_and_
 def test_what_does_not_fit_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
         drawn(changed(**changes), X, CONTEXT)
-    with pytest.raises(UserError, match='its own sequence alone'):
+    with pytest.raises(UserError, match='does not support cross-attention'):
         drawn(SPEC, X, CONTEXT.replace(source=Source(X, CONTEXT.positions)))

@@ -94,5 +94,5 @@ def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder)
     done = generate(runner, f'--workdir={encoder}', '--prompt=the model')
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert 'an encoder sees what follows a token' in line
+    assert 'an encoder attends to later tokens' in line
     assert 'launch/fill_mask.py --turns=4' in line

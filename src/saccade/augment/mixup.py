@@ -40,7 +40,7 @@ class Mixup:
             UserError: the number of rows per device is odd.
         """
         if len(keys) % 2:
-            raise UserError(f'augment.mixup:Mixup: mixes pairs of images, and {len(keys)} stand on a device')
+            raise UserError(f'augment.mixup:Mixup: the number of images per device must be even, not {len(keys)}')
         shares = jax.vmap(lambda key: jax.random.beta(key, self.alpha, self.alpha))(keys)
         share = jnp.repeat(shares[::2], 2)
         images, weight = batch['images'], share[:, None, None, None].astype(batch['images'].dtype)

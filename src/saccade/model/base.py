@@ -126,11 +126,11 @@ class Tower(nn.Module):
         heads = {part(parent=None).heads for part in inner if hasattr(part.target, 'heads_in_words')}
         if len(heads) != 1:
             raise UserError(
-                f'{name}: shared, {self.shared.name}, needs layers of one number of heads, not of {sorted(heads)}'
+                f'{name}: shared, {self.shared.name}, needs layers with the same number of heads, not {sorted(heads)}'
             )
         terms = self.shared(name='shared').terms(*heads)
         if not terms:
-            raise UserError(f'{name}: shared takes score terms, and {self.shared.name} makes none')
+            raise UserError(f'{name}: shared must have score terms, but {self.shared.name} has none')
         return terms
 
     @property

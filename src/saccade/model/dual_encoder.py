@@ -42,8 +42,8 @@ class DualEncoder(nn.Module):
     logit_bias: float | None = None
 
     why_not: ClassVar[dict[str, str]] = {
-        'EncoderModel': 'its towers are encoders: config.init_part=image or text takes one of them from a run',
-        'LanguageModel': 'it compares images with texts, and writes none',
+        'EncoderModel': 'it consists of two encoders: config.init_part=image or text selects one from a run',
+        'LanguageModel': 'it compares images with texts, and does not generate text',
     }
 
     @property

@@ -39,8 +39,8 @@ class Encoder(Tower, kw_only=True):
     embedding_norm: Part[Norm] | None = None
 
     why_not: ClassVar[dict[str, str]] = {
-        'LanguageModel': 'an encoder sees what follows a token, so it cannot write left to right: '
-        'launch/fill_mask.py --turns=4 fills a text of [MASK]s in instead'
+        'LanguageModel': 'an encoder attends to later tokens, so it cannot generate from left to right; '
+        'launch/fill_mask.py --turns=4 fills in a text of [MASK]s'
     }
 
     def setup(self) -> None:

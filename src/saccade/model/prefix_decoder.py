@@ -38,7 +38,7 @@ class PrefixDecoder(nn.Module):
     source_context_length: Count
 
     why_not: ClassVar[dict[str, str]] = {
-        'LanguageModel': 'it writes of a source that it is given: launch/translate.py has it do so',
+        'LanguageModel': 'it generates from a source: use launch/translate.py',
     }
 
     @property

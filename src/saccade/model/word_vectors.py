@@ -48,7 +48,7 @@ class WordVectors(nn.Module):
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     why_not: ClassVar[dict[str, str]] = {
-        'LanguageModel': 'it has vectors for words and writes none: launch/embed.py --nearest=WORD shows what is near',
+        'LanguageModel': 'it has only word vectors; launch/embed.py --nearest=WORD prints the nearest words',
     }
 
     @classmethod

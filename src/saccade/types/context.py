@@ -90,7 +90,7 @@ class LayerContext:
             UserError: there is a source.
         """
         if self.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
+            raise UserError(f'{name} reads only its own sequence: it does not support cross-attention')
 
     def require_whole_segments(self) -> None:
         """Check that the tokens of each segment are contiguous, if the segments are known.

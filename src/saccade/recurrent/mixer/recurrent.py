@@ -71,6 +71,6 @@ def own_segments(mixer: nn.Module, context: LayerContext) -> Int[Array, 'B T']:
     name = Part(type(mixer)).name
     require_share(name, dropout=mixer.dropout)
     if context.source is not None:
-        raise UserError(f'{name} reads its own sequence alone, and no other')
+        raise UserError(f'{name} reads only its own sequence: it does not support cross-attention')
     refuse_terms(name, context.terms)
     return context.numbered
