@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure speed and memory, compared with the peer in one run.
+"""Measure speed and memory, compared with a peer library in the same run.
 
 python -m benchmarks --what=training --size=A     # beside nanoGPT's model in PyTorch
 python -m benchmarks --what=masked --peer=eager   # beside BertForMaskedLM of transformers
@@ -27,22 +27,26 @@ if TYPE_CHECKING:
     from saccade.analysis.report.figures import Report
 
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
-CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
-RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
-PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Which peers to train beside.')
-ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.', 1)
-STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.', 1)
-LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
-TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile kernels for, as v5e:2x2; none for what is here.')
-TEXTS = flags.DEFINE_multi_integer('texts', SEARCHED, 'Numbers of texts for search.', 2)
-MOST = flags.DEFINE_integer('crossed', CROSSED, 'Most texts that the cross-encoder reads all pairs of.', 2)
-CONFIG = flags.DEFINE_string(
-    'config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose matrix utilisation to measure.'
+CHUNKS = flags.DEFINE_integer(
+    'chunks', None, 'query_chunks of our kernel in training; the default depends on the size.', 1
 )
-MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate.', 1)
+RUN = flags.DEFINE_multi_enum(
+    'run', None, ['unrolled', 'scanned'], 'Execution of our layers; each choice is a variant.'
+)
+PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Peers to compare with.')
+ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds; every variant runs once per round.', 1)
+STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, per round.', 1)
+LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
+TOPOLOGY = flags.DEFINE_string(
+    'topology', None, 'TPU slice to compile kernels for, such as v5e:2x2; default: local devices.'
+)
+TEXTS = flags.DEFINE_multi_integer('texts', SEARCHED, 'Numbers of texts for search.', 2)
+MOST = flags.DEFINE_integer('crossed', CROSSED, 'Maximum number of texts whose pairs the cross-encoder reads.', 2)
+CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose utilisation to measure.')
+MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product defines the peak rate.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
 FORCE = flags.DEFINE_bool('force', False, 'Measure utilisation even on a CPU.')
-# By the benchmark: the flags that it reads.
+# Flags that each benchmark reads.
 _READ = {
     'training': (SIZE, CHUNKS, RUN, PEER, ROUNDS, STEPS),
     'masked': (SIZE, RUN, PEER, ROUNDS, STEPS),
@@ -59,10 +63,10 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    """Run the benchmark that the flags ask for, and print its report.
+    """Run the benchmark named by --what, and print its report.
 
     Raises:
-        UserError: overrides are given for another benchmark than 'utilisation', or a flag has no valid value or no
+        UserError: overrides are given for a benchmark other than 'utilisation', or a flag has an invalid value or no
             effect.
     """
     import jax
@@ -79,16 +83,16 @@ def main(overrides: list[str]) -> None:
     if WHAT.value == 'utilisation':
         require_folder('trace', TRACE.value)
     if TOPOLOGY.value:
-        jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
+        jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     report = measure(overrides)
     print(report.json()) if JSON.value else report.show(Console())
 
 
 def measure(overrides: list[str]) -> 'Report':
-    """Return the report of the benchmark that --what names.
+    """Return the report of the benchmark named by --what.
 
     Raises:
-        UserError: a flag has no valid value.
+        UserError: a flag has an invalid value.
     """
     from benchmarks.compare import choose
     from benchmarks.decoding import PROMPTS, decoding

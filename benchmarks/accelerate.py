@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what one accelerator can do in a few minutes: kernels, training, decoding; go on where it was stopped.
+"""Benchmark one accelerator in a few minutes: kernels, training, decoding. A stopped benchmark continues.
 
 make accelerator                                          # which installs what is missing, if it can
 python -m benchmarks.accelerate --minutes=10              # with what this Python has
@@ -16,25 +16,25 @@ from saccade.train.process.output import require_file
 from saccade.train.process.terminal import say
 from saccade.types import UserError
 
-MINUTES = flags.DEFINE_float('minutes', 10.0, 'Time for all rows; the one at work when it ends is tried again.', 0.0)
+MINUTES = flags.DEFINE_float('minutes', 10.0, 'Time limit for all rows; an interrupted row is repeated later.', 0.0)
 SIZE = flags.DEFINE_enum('size', 'full', ['full', 'tiny'], 'Sizes of models, matrices and rows.')
-OUTPUT = flags.DEFINE_string('output', 'runs/accelerator.json', 'File of the rows; those that it holds are kept.')
+OUTPUT = flags.DEFINE_string('output', 'runs/accelerator.json', 'File of the rows; rows that it already has are kept.')
 JSON = flags.DEFINE_bool('json', False, 'Print the rows as one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    """Measure rows until the time is over, each written as it comes, and print them.
+    """Measure rows until the time limit, write each to the file at once, and print them.
 
     Raises:
-        UserError: overrides are given, the file cannot be written, another command has it, or its rows are of another
-            device or size.
+        UserError: overrides are given, the file cannot be written or is used by another command, or its rows are from
+            another device or size.
     """
     from rich.console import Console
 
     from benchmarks.accelerator import SCALES, accelerate, recording, table
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': there is no config; the rows are those there are")
+        raise UserError(f"'{overrides[0]}': this command takes no config; its rows are fixed")
     file = Path(OUTPUT.value)
     file.parent.mkdir(parents=True, exist_ok=True)
     require_file('output', OUTPUT.value)
@@ -47,7 +47,7 @@ def main(overrides: list[str]) -> None:
     console = Console()
     table(record).show(console)
     if left:
-        say(console, f'left: {", ".join(row.name for row in left)}; the same command goes on with them')
+        say(console, f'left: {", ".join(row.name for row in left)}; the same command continues with them')
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of the report's intervals: how often they hold the truth, in simulated studies where it is known.
+"""Coverage of the report's intervals in simulated studies with a known truth.
 
 python -m benchmarks.coverage        # some minutes; the table that `interval` speaks of
 """
@@ -20,19 +20,19 @@ NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] =
     'skewed (exponential)': lambda generator, shape: generator.exponential(size=shape) - 1,
     'heavy (t 3)': lambda generator, shape: generator.standard_t(3, size=shape) / np.sqrt(3),
 }
-LARGEST = 5.0  # deviation of the noisiest variant where they are unequal; the quietest has 1
-SHARED = 2.0  # deviation of what a seed does to all variants alike
-STEP = 0.5  # between the true means of a variant and the next
+LARGEST = 5.0  # standard deviation of the noisiest variant, for unequal variances; the smallest is 1
+SHARED = 2.0  # standard deviation of the effect of a seed on all variants
+STEP = 0.5  # difference of the true means of successive variants
 
 _DRAWS = 1000
-_AT_ONCE = 100  # studies whose draws are held in memory together
+_AT_ONCE = 100  # studies per batch
 _COLUMNS = ('mean', 'worst', 'difference', 'to the picked best', 'percentile bootstrap')
 _ROW = '{:22}{:>9}{:>7}{:>9}{:>8}{:>8}{:>8}{:>12}{:>20}{:>22}'
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of study. Attributes: noise by name; variants; seeds; whether deviations differ, and seeds are shared."""
+    """Kind of study. Attributes: name of the noise; variants; seeds; unequal deviations; shared seed effects."""
 
     noise: str
     variants: int
@@ -52,14 +52,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage: shares of intervals that hold the truth.
+    """Coverage: shares of intervals that contain the truth.
 
     Attributes:
-        mean: of the variants' means.
-        worst: the same for the variant for which it is lowest.
-        difference: of differences to a variant that was named beforehand.
-        picked: of differences to the variant that came out lowest, where in truth all are equal.
-        percentile: of the variants' means by a percentile bootstrap, for comparison.
+        mean: intervals of the variants' means.
+        worst: intervals of the means of the variant with the lowest coverage.
+        difference: intervals of differences to a variant chosen in advance.
+        picked: intervals of differences to the variant with the lowest mean, if all true means are equal.
+        percentile: percentile bootstrap intervals of the variants' means, for comparison.
     """
 
     mean: float
@@ -70,7 +70,7 @@ class Coverage:
 
 
 def coverage(case: Case, studies: int, generator: np.random.Generator) -> Coverage:
-    """Simulate so many studies of one kind."""
+    """Simulate `studies` studies of one kind."""
     values, truth = case.studies(studies, generator)
     ties, _ = case.studies(studies, generator, step=0.0)
     by_variant = covered(values, truth, generator).mean(axis=0)
@@ -84,7 +84,7 @@ def coverage(case: Case, studies: int, generator: np.random.Generator) -> Covera
 
 
 def covered(values: np.ndarray, truth: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Say for each study and variant whether its interval holds the true mean."""
+    """Return, for each study and variant, True if its interval contains the true mean."""
     count = values.shape[-1]
     pools = standard_residuals(values).reshape(len(values), -1)
     quantiles = [t_quantiles(pool, count, _DRAWS, generator) for pool in _portions(pools)]
@@ -94,7 +94,7 @@ def covered(values: np.ndarray, truth: np.ndarray, generator: np.random.Generato
 
 
 def cases() -> Iterator[Case]:
-    """All kinds of study of the table."""
+    """Yield the kinds of study of the table."""
     for noise, variants, seeds in itertools.product(NOISE, (2, 5, 9), (3, 5, 10)):
         for unequal, shared in itertools.product((False, True), repeat=2):
             yield Case(noise, variants, seeds, unequal, shared)
@@ -102,7 +102,7 @@ def cases() -> Iterator[Case]:
 
 def main(studies: int = 2000) -> None:
     """Print the table, row by row."""
-    print(f'Shares of {LEVEL:.0%} intervals that hold the truth, in {studies} studies each')
+    print(f'Shares of {LEVEL:.0%} intervals that contain the truth, in {studies} studies each')
     print(_ROW.format('noise', 'variants', 'seeds', 'unequal', 'shared', *_COLUMNS))
     for case in cases():
         found = coverage(case, studies, np.random.default_rng(0))
@@ -111,7 +111,7 @@ def main(studies: int = 2000) -> None:
 
 
 def _to_lowest(values: np.ndarray) -> np.ndarray:
-    """Differences of the other variants to the one with the lowest mean of its study."""
+    """Return the differences of the other variants to the one with the lowest mean of its study."""
     studies, variants, seeds = values.shape
     lowest = values.mean(axis=-1).argmin(axis=1)
     others = np.arange(variants) != lowest[:, None]

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of the multipliers' intervals: how often they hold the truth, in simulated studies where it is known.
+"""Coverage of the multipliers' intervals in simulated studies with a known truth.
 
     python -m benchmarks.multiplier_coverage
 
-A run's metric falls as a power of its cost, is evaluated 20 times, and each evaluation errs a little:
+A run's metric decreases as a power of its cost, and is evaluated 20 times with a small error:
 
-    metric(c) = 1 + 2 (k c)^-0.3 + evaluation noise,   k = exp(what the seed does to all) x (variant: M exp(noise))
+    metric(c) = 1 + 2 (k c)^-0.3 + evaluation noise,   k = exp(shared seed effect) x (variant: M exp(noise))
 
-so in truth the variant needs M times less. The noise of log k has the shapes that `coverage` has; the smallest
-interval that is claimed has five seeds.
+so the true multiplier of the variant is M. The noise of log k has the shapes of `coverage`; intervals need at least
+five seeds.
 """
 
 import itertools
@@ -24,9 +24,9 @@ from saccade.analysis.report.interval import LEVEL
 from saccade.analysis.report.multiplier import Course, log_interval, log_ratio
 
 EVALUATIONS = 20
-SPREAD = 0.2  # deviation of a variant's log k from seed to seed
-SHARED = 0.3  # and of what a seed does to both runs alike
-JITTER = 0.002  # deviation of an evaluation's error, of a metric that falls from 3 to about 1.8
+SPREAD = 0.2  # standard deviation of a variant's log k over seeds
+SHARED = 0.3  # standard deviation of the shared seed effect
+JITTER = 0.002  # standard deviation of an evaluation's error; the metric decreases from 3 to about 1.8
 
 _RESAMPLES = 1000
 _ROW = '{:22}{:>12}{:>7}{:>11}{:>9}{:>22}'
@@ -35,7 +35,7 @@ _COLUMNS = ('paired t', 'bias', 'percentile bootstrap')
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of study. Attributes: noise by name; the true multiplier; seeds."""
+    """Kind of study. Attributes: name of the noise; the true multiplier; seeds."""
 
     noise: str
     multiplier: float
@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Attributes: shares of intervals that hold the truth; bias, of the mean log ratio."""
+    """Attributes: shares of intervals that contain the truth; bias of the mean log ratio."""
 
     interval: float
     bias: float
@@ -60,7 +60,7 @@ class Coverage:
 
 
 def coverage(case: Case, studies: int, generator: np.random.Generator) -> Coverage:
-    """Simulate so many studies of one kind."""
+    """Simulate `studies` studies of one kind."""
     truth = math.log(case.multiplier)
     found = [case.logs(generator) for _ in range(studies)]
     intervals = [log_interval(logs) for logs in found]
@@ -72,13 +72,13 @@ def coverage(case: Case, studies: int, generator: np.random.Generator) -> Covera
 
 
 def cases() -> Iterator[Case]:
-    """All kinds of study of the table."""
+    """Yield the kinds of study of the table."""
     return itertools.starmap(Case, itertools.product(NOISE, (1.0, 1.5, 3.0), (5, 10)))
 
 
 def main(studies: int = 2000) -> None:
     """Print the table, row by row."""
-    print(f'Shares of {LEVEL:.0%} intervals of a multiplier that hold the truth, in {studies} studies each')
+    print(f'Shares of {LEVEL:.0%} intervals of a multiplier that contain the truth, in {studies} studies each')
     print(_ROW.format('noise', 'multiplier', 'seeds', *_COLUMNS))
     for case in cases():
         found = coverage(case, studies, np.random.default_rng(0))

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How most runs go: all that an experiment's config holds beside its task, its data and its model.
+"""Default settings of runs: all fields of an experiment's config except task, data and model.
 
-An experiment starts from these settings and names what it wants otherwise:
+An experiment starts from these settings and changes some of them:
 
     config = settings(steps=1000)
     config.optimizer.weight_decay = 0.1
@@ -13,7 +13,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def settings(steps: int) -> ConfigDict:
-    """Return the fields of a run of so many steps on whatever devices there are: Adam, warmed up, along a cosine."""
+    """Return the settings of a run of `steps` steps on all devices: Adam with warm-up and a cosine schedule."""
     steps = FieldReference(steps)
 
     config = ConfigDict()

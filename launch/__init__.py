@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers: one command each, `python launch/train.py` in a clone, `saccade train` where the package is installed.
+"""Launchers: one command each, `python launch/train.py` in a clone, `saccade train` in an installed package.
 
-A launcher imports what its flags need at its top, and everything else in the function that uses it. So --help and a
-wrong flag take no time: JAX alone takes a second to import.
+A launcher imports only the requirements of its flags at the top, and everything else in functions: importing JAX takes
+a second, which --help and errors in flags need not wait for.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Launch of sweeps, for launch/sweep.py: a size that fits a budget, the search for settings, then the runs."""
+"""Phases of launch/sweep.py: choosing a size for a budget, hyper-parameter search, and the runs."""
 
 import shlex
 import sys
@@ -31,7 +31,11 @@ TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 class Launch:
     """Launch of sweeps.
 
-    Attributes: console; engine, made for the folder of a sweep; command that trains a run; dry_run, to start nothing.
+    Attributes:
+        console: the console for output.
+        engine: creates the engine for the folder of a sweep.
+        command: command that trains a run.
+        dry_run: start nothing.
     """
 
     console: Console
@@ -42,21 +46,24 @@ class Launch:
     def fitting(
         self, folder: SweepFolder, planned: Callable[[str], Plan], sizes: Sequence[str], jobs: int, minutes: float
     ) -> Plan | None:
-        """Time a short run of each variant, and return the plan of the largest size that fits; None where stopped.
+        """Time a short run of each variant, and return the plan of the largest size that fits; None if interrupted.
 
         Args:
+            folder: folder of the sweep.
             planned: returns the plan of a size, without its costs.
-            sizes: by name, the largest first.
+            sizes: names of the sizes, the largest first.
+            jobs: number of runs at a time.
+            minutes: the budget, in minutes.
 
         Raises:
-            UserError: the sweep has no sizes, none fits, or nothing was timed and `dry_run` starts nothing.
+            UserError: the sweep has no sizes, none fits, or `dry_run` is set and there are no stored timings.
         """
         whole = planned(sizes[0])
         asked = whole.timing(TIMED)
         timed = folder.sizing.joined(asked)
         if any(run.status != 'finished' for run in timed.runs):
             if self.dry_run:
-                raise UserError('--budget times short runs first, and --dry_run starts none: leave it out once')
+                raise UserError('--budget first times short runs, which --dry_run does not start: omit --dry_run once')
             lines = display(self.console, folder.sizing)
             timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), self.command, lines)
         if any(run.status == 'waiting' for run in timed.runs):
@@ -75,20 +82,20 @@ class Launch:
         return plan
 
     def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
-        """Carry out a sweep, and say how it ended and how to see what it shows."""
+        """Run a sweep, and print its outcome and the command for its report."""
         sweep = carry_out(folder, asked, self.engine(folder), self.command, display(self.console, folder))
         flag = shlex.quote(f'--workdir={folder.path}')
-        say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
+        say(self.console, '\n'.join([*ending(sweep), f'Report: python launch/report.py {flag}']))
         return sweep
 
     def tuned(self, folder: SweepFolder, plan: Plan) -> tuple[Plan | None, Sweep]:
-        """Carry out the search of a plan, round by round.
+        """Run the hyper-parameter search of a plan, round by round.
 
         Returns:
-            The plan with what was found, None where the search was stopped; and the last round as it then is.
+            The plan with the chosen settings, None if the search was interrupted; and the record of the last round.
 
         Raises:
-            UserError: of a variant, no setting has finished all its seeds.
+            UserError: no setting of a variant has finished all its seeds.
         """
         tune, variants, settings, rounds = plan.tune, [variant.name for variant in plan.variants], None, []
         for steps, count in tune.counts.items():
@@ -115,8 +122,8 @@ class Launch:
 
 
 def _require_any(folder: SweepFolder, searched: Sweep) -> None:
-    """Refuse to choose where every run of a search has failed, and say how each of them ended."""
+    """Raise a UserError with the last line of each run if every run of a search has failed."""
     if any(run.status == 'finished' for run in searched.runs):
         return
     each = '; '.join(': '.join([run.name, *run.last_lines[-1:]]) for run in searched.runs)
-    raise UserError(f'{folder.path}: every run of the search has failed, so nothing can be chosen: {each}')
+    raise UserError(f'{folder.path}: every run of the search has failed, so there is no setting to choose: {each}')

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Make a claim's table again, and its picture.
+"""Reproduce the table and the figure of a claim.
 
-python launch/claims.py --what=interaction --out=steps.png   # from the first token to the last: O(n) beside O(1)
-python launch/claims.py --what=gradient                      # what a loss says of a token n before it
-python launch/claims.py --what=time                          # of a layer, beside its sequential steps
-python launch/claims.py --what=conversation --turns=8        # read anew at each turn, or gone on with from a cache
-python launch/claims.py --what=estimators                    # of the gradient of a choice: bias and variance
-python launch/claims.py --what=induction --seeds=3           # heads that appear when the in-context loss drops
+python launch/claims.py --what=interaction --out=steps.png   # steps from the first token to the last: O(n) and O(1)
+python launch/claims.py --what=gradient                      # gradient of a loss with respect to a token n steps back
+python launch/claims.py --what=time                          # time of a layer, and its sequential steps
+python launch/claims.py --what=conversation --turns=8        # re-reading each turn, compared with a KV cache
+python launch/claims.py --what=estimators                    # bias and variance of gradient estimators of a choice
+python launch/claims.py --what=induction --seeds=3           # induction heads and the drop of the in-context loss
 """
 
 from pathlib import Path
@@ -19,13 +19,11 @@ from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.types import UserError
 
-LENGTH = flags.DEFINE_multi_integer(
-    'length', None, 'Tokens from the first to the last, of the first three; powers of 2.', 1
-)
-TURNS = flags.DEFINE_integer('turns', 8, 'Of the conversation.', 1)
-DRAWS = flags.DEFINE_integer('draws', 20_000, 'Of each estimator.', 2)
-SEEDS = flags.DEFINE_integer('seeds', 3, 'Of each model that is trained.', 1)
-# By the claim: the flag that its study reads.
+LENGTH = flags.DEFINE_multi_integer('length', None, 'Lengths in tokens for the first three claims; powers of 2.', 1)
+TURNS = flags.DEFINE_integer('turns', 8, 'Turns of the conversation.', 1)
+DRAWS = flags.DEFINE_integer('draws', 20_000, 'Draws per estimator.', 2)
+SEEDS = flags.DEFINE_integer('seeds', 3, 'Seeds per trained model.', 1)
+# Flag that the study of each claim reads.
 _READ = {
     'interaction': LENGTH,
     'gradient': LENGTH,
@@ -40,10 +38,10 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print the table of a claim, and save its picture where --out is given.
+    """Print the table of a claim, and save its figure if --out is given.
 
     Raises:
-        UserError: overrides are given, --what is missing, a flag is of another claim, or --out cannot be written.
+        UserError: overrides are given, --what is missing, a flag belongs to another claim, or --out cannot be written.
     """
     from rich.console import Console
 
@@ -54,7 +52,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.studies.induction import induction
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': there is no config; the models are small ones")
+        raise UserError(f"'{overrides[0]}': this command takes no config; its models are small and fixed")
     if WHAT.value is None:
         raise UserError(f'give --what={", ".join(_READ)}')
     studies = {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decompose cross-attention: states into what follows from time, from the token, and the rest; scores into nine terms.
+"""Decompose cross-attention: states into a time, a token and a residual component; scores into nine terms.
 
 python launch/decompose.py --workdir=runs/one_to_one --out=report.html
 """
@@ -14,18 +14,18 @@ from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.types import UserError
 
-WORKDIR = flags.DEFINE_string('workdir', None, 'The folder of a run that reads a text and writes another.')
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
-ROWS = flags.DEFINE_integer('rows', 256, 'Rows of the validation split that means are taken of.', 1)
-OUT = flags.DEFINE_string('out', None, 'File (.html) for the tables, and for pictures of the terms.')
+WORKDIR = flags.DEFINE_string('workdir', None, 'Folder of a sequence-to-sequence run.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
+ROWS = flags.DEFINE_integer('rows', 256, 'Rows of the validation split for the means.', 1)
+OUT = flags.DEFINE_string('out', None, 'File (.html) for the tables and figures of the terms.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print the decomposition of a run, and write it as a page where --out is given.
+    """Print the decomposition of a run, and write it as a page if --out is given.
 
     Raises:
-        UserError: overrides are given, --workdir is missing, or --out is no HTML file that can be written.
+        UserError: overrides are given, --workdir is missing, or --out is not an HTML file that can be written.
     """
     from rich.console import Console
 
@@ -34,11 +34,11 @@ def main(overrides: list[str]) -> None:
     from saccade.train.workdir import write_atomically
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a run is looked at with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a run is inspected with its training config")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     if OUT.value and not OUT.value.lower().endswith('.html'):
-        raise UserError(f'--out={OUT.value}: the report is a page; name a file that ends in .html')
+        raise UserError(f'--out={OUT.value}: the report is a page; give a file that ends in .html')
     if OUT.value:
         require_file('out', OUT.value)
     found = Decomposition.of(WORKDIR.value, ROWS.value, CHECKPOINT.value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Embed texts, or a word in its contexts, by any layer of a model; find the nearest neighbours of a token.
+"""Embed texts, or a word in its contexts, with any layer of a model; find the nearest neighbours of a token.
 
 python launch/embed.py --workdir=runs/bert --layer=-2 --word=dog --text="The dog barked." --text="He ate a hot dog."
 python launch/embed.py --workdir=runs/bert --nearest=return
@@ -16,17 +16,19 @@ from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
-PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
-TEXT = flags.DEFINE_multi_string('text', [], 'A text; give it again for another.')
-WORD = flags.DEFINE_string('word', None, 'Compare this word wherever it stands, and not whole texts.')
-NEAREST = flags.DEFINE_string('nearest', None, 'A token whose neighbours in the embedding are wanted.')
-COUNT = flags.DEFINE_integer('count', 10, 'How many neighbours.', 1)
-LAYER = flags.DEFINE_integer('layer', -1, '0 is the embedded tokens, -1 the last layer.')
-POOL = flags.DEFINE_enum('pool', 'mean', ['mean', 'first', 'maximum'], 'What of its tokens makes the vector of a text.')
-OVERLAP = flags.DEFINE_integer('overlap', None, 'Tokens that chunks of a long text share; by default half of one.')
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, all vectors included.')
-OUT = flags.DEFINE_string('out', None, 'NumPy file for the vectors that are compared, one a row.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
+TEXT = flags.DEFINE_multi_string('text', [], 'A text; may be repeated.')
+WORD = flags.DEFINE_string('word', None, 'Compare the occurrences of this word instead of whole texts.')
+NEAREST = flags.DEFINE_string('nearest', None, 'Token whose nearest neighbours in the embedding table to print.')
+COUNT = flags.DEFINE_integer('count', 10, 'Number of neighbours.', 1)
+LAYER = flags.DEFINE_integer('layer', -1, 'Layer; 0 is the embedding, -1 the last layer.')
+POOL = flags.DEFINE_enum(
+    'pool', 'mean', ['mean', 'first', 'maximum'], 'Pooling of token vectors into the vector of a text.'
+)
+OVERLAP = flags.DEFINE_integer('overlap', None, 'Tokens shared by successive windows of a long text; default: half.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, including all vectors.')
+OUT = flags.DEFINE_string('out', None, 'NumPy file for the compared vectors, one per row.')
 
 
 def main(overrides: list[str]) -> None:
@@ -43,9 +45,9 @@ def main(overrides: list[str]) -> None:
     from saccade.train.trained import open_trained
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model reads with its training config")
     if not TEXT.value and (WORD.value or OUT.value or not NEAREST.value):
-        raise UserError('give --text="...", once or more; or --nearest=TOKEN alone')
+        raise UserError('give --text="...", once or more; or only --nearest=TOKEN')
     require_content(TEXT, WORD, NEAREST)
     if not NEAREST.value:
         refuse_given('without --nearest', COUNT)

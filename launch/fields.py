@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Print the fields of a part or of an experiment: types, defaults, and what they mean.
+"""Print the fields of a part or of an experiment: types, defaults and meanings.
 
 python launch/fields.py attention.multi_head:MultiHead                     # or --part=attention.multi_head:MultiHead
-python launch/fields.py --config=experiments/causal_lm/quickstart.py       # all that may be overridden
+python launch/fields.py --config=experiments/causal_lm/quickstart.py       # all fields that can be overridden
 """
 
 import sys
@@ -13,12 +13,12 @@ from absl import flags
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
-PART = flags.DEFINE_string('part', None, 'Import path of a part, as a config writes it under `use`.')
-CONFIG = flags.DEFINE_string('config', None, 'Experiment file; a part that is swapped in by --config.FIELD=VALUE too.')
+PART = flags.DEFINE_string('part', None, 'Import path of a part, as in `use` of a config.')
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file; overrides such as --config.FIELD=VALUE may swap parts.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print them.
+    """Print the fields.
 
     Raises:
         UserError: not exactly one of --part and --config is given.

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fill in the [MASK]s of a text with a masked language model; several turns are mask-predict.
+"""Fill in the [MASK]s of a text with a masked language model.
 
-A model that was trained by denoising, as T5, puts any number of tokens into each.
+Several turns are mask-predict. A denoising model, such as T5, fills each mask with any number of tokens.
 
 python launch/fill_mask.py --workdir=runs/bert --text="The [MASK] argument must be a [MASK]."
 python launch/fill_mask.py --workdir=runs/bert --text="Return [MASK] [MASK] [MASK] [MASK]." --turns=4
@@ -19,12 +19,14 @@ from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
-TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] in the place of what is to be filled in.')
-PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
-MODE = flags.DEFINE_string('mode', None, 'Special token before the text, of a denoising model of several modes: "[R]".')
-TOP = flags.DEFINE_integer('top', 5, 'How many choices are shown of each.', 1)
-TURNS = flags.DEFINE_integer('turns', 1, 'Turns of mask-predict; 1 fills each mask in on its own.', 1)
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] for each gap.')
+PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
+MODE = flags.DEFINE_string(
+    'mode', None, 'Special token before the text, for a denoising model with several modes: "[R]".'
+)
+TOP = flags.DEFINE_integer('top', 5, 'Number of candidates to show per mask.', 1)
+TURNS = flags.DEFINE_integer('turns', 1, 'Turns of mask-predict; 1 fills all masks independently.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -40,13 +42,13 @@ def main(overrides: list[str]) -> None:
     from saccade.types import Seq2Seq
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model fills in with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model fills masks with its training config")
     if TEXT.value is None:
-        raise UserError('give --text="...", with [MASK] in the place of what is to be filled in')
+        raise UserError('give --text="...", with [MASK] for each gap')
     require_content(TEXT)
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     if isinstance(trained.model, Seq2Seq):
-        refuse_given('on a model that reads a text and writes another', TOP, TURNS)
+        refuse_given('on a sequence-to-sequence model', TOP, TURNS)
         found = open_gap_filler(trained, MODE.value).fill(TEXT.value)
         print(json.dumps(asdict(found)) if JSON.value else found.text)
         return

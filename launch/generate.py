@@ -17,19 +17,21 @@ from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
 PROMPT = flags.DEFINE_string('prompt', '', 'Text to continue; empty: a document from its beginning.')
-MAX_TOKENS = flags.DEFINE_integer('max_tokens', None, 'New tokens; 200, or what the context has room for.', 1)
-SAMPLES = flags.DEFINE_integer('samples', 1, 'How many continuations.', 1)
+MAX_TOKENS = flags.DEFINE_integer(
+    'max_tokens', None, 'Maximum number of new tokens; default: 200, or the rest of the context.', 1
+)
+SAMPLES = flags.DEFINE_integer('samples', 1, 'Number of continuations.', 1)
 TEMPERATURE = flags.DEFINE_float('temperature', 0.8, 'Logits are divided by it; 0 is greedy.')
-TOP_K = flags.DEFINE_integer('top_k', 0, 'Most probable tokens kept; 0 for all.')
-TOP_P = flags.DEFINE_float('top_p', 1.0, 'Probability that the tokens kept cover; 1 for all.')
-MIN_P = flags.DEFINE_float('min_p', 0.0, 'Least probability kept, as a share of the highest; 0 for all.')
+TOP_K = flags.DEFINE_integer('top_k', 0, 'Sample from this number of most probable tokens; 0 for all.')
+TOP_P = flags.DEFINE_float('top_p', 1.0, 'Sample from the most probable tokens with this total probability; 1 for all.')
+MIN_P = flags.DEFINE_float('min_p', 0.0, 'Minimum probability, as a share of the highest; 0 for all.')
 GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token.')
-BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of a search for the most probable texts; 0 draws at random.', 0, 1000)
+BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of beam search; 0 samples.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
-SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same text.', 0, 2**32 - 1)
-SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # of a Hugging Face folder where they are not given
+SEED = flags.DEFINE_integer('seed', 0, 'Seed of sampling; equal seeds give equal texts.', 0, 2**32 - 1)
+SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # defaults come from a Hugging Face folder
 CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -50,14 +52,14 @@ def main(overrides: list[str]) -> None:
     from saccade.train.trained import open_trained
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model generates with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model generates with its training config")
     if CHAT.value and (JSON.value or SAMPLES.value > 1):
-        raise UserError('--chat is for people: it goes with neither --json nor --samples')
+        raise UserError('--chat is interactive: it does not combine with --json or --samples')
     _refuse_without_effect()
     settings = {flag.name: flag.value for flag in SETTINGS if flag.present}
     if GREEDY.value:
         settings['temperature'] = 0.0
-    Sampler(**settings)  # refused before a model is read
+    Sampler(**settings)  # raises an error before a model is read
     trained, key = open_trained(WORKDIR.value, INIT_FROM.value), jax.random.key(SEED.value)
     generation = trained.generation or Generation.of_run(trained.tokenizer)
     generation.warn()
@@ -79,7 +81,7 @@ def main(overrides: list[str]) -> None:
 
 
 def _refuse_without_effect() -> None:
-    """Refuse flags that do not go with the way in which tokens are chosen."""
+    """Raise a UserError for flags without an effect on the chosen decoding method."""
     if not BEAMS.value:
         refuse_given('without --beams', ALPHA)
         if GREEDY.value:
@@ -89,7 +91,7 @@ def _refuse_without_effect() -> None:
         return
     refuse_given('with --beams', *SETTINGS, GREEDY, SEED)
     if CHAT.value:
-        raise UserError('--chat draws its answers: it goes without --beams')
+        raise UserError('--chat samples its answers: it does not combine with --beams')
     if SAMPLES.value > BEAMS.value:
         raise UserError(f'--samples={SAMPLES.value}: {BEAMS.value} beams find {BEAMS.value} texts; raise --beams')
 

@@ -4,7 +4,7 @@
 
 python launch/inside.py --workdir=runs/a
 python launch/inside.py --config=experiments/causal_lm/quickstart.py       # before training
-python launch/inside.py --workdir=runs/vit --picture=attention.png         # of images: over each, head by head
+python launch/inside.py --workdir=runs/vit --picture=attention.png         # attention over images, head by head
 """
 
 from pathlib import Path
@@ -15,9 +15,11 @@ from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
-WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder: its newest checkpoint is looked at.")
-CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE: its first weights.')
-PICTURE = flags.DEFINE_string('picture', None, 'File for a picture of attention over images, of a run that reads them.')
+WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder; its newest checkpoint is inspected.")
+CONFIG = flags.DEFINE_string(
+    'config', None, 'Experiment file, changed by --config.FIELD=VALUE; inspects its initial weights.'
+)
+PICTURE = flags.DEFINE_string('picture', None, 'File for a figure of attention over images, for a run on images.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -36,7 +38,7 @@ def main(overrides: list[str]) -> None:
     if bool(WORKDIR.value) == bool(CONFIG.value):
         raise UserError('give either --workdir=FOLDER, the folder of a run, or --config=FILE, an experiment')
     if WORKDIR.value and overrides:
-        raise UserError(f"'{overrides[0]}': a run is looked at with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a run is inspected with its training config")
     if PICTURE.value and not WORKDIR.value:
         raise UserError('--picture shows a trained model; give --workdir=FOLDER')
     if PICTURE.value:

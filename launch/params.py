@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tabulate the weights of a model by what they are for: count, shape, share of the whole, and norm.
+"""Tabulate the parameters of a model by role: count, shape, share of the total, and norm.
 
-Of an experiment nothing is made, so that in place of norms it says which weights decay.
+The parameters of an experiment are not created; instead of norms the table shows which of them decay.
 
 python launch/params.py --workdir=runs/a
-python launch/params.py --config=experiments/causal_lm/gpt2_124m.py --config.model.layers=48      # nothing is made
+python launch/params.py --config=experiments/causal_lm/gpt2_124m.py --config.model.layers=48      # nothing is created
 """
 
 from absl import flags
@@ -13,9 +13,9 @@ from absl import flags
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
-WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder: its newest checkpoint.")
+WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder; its newest checkpoint is used.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory, or a run.')
-CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE: shapes alone.')
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE; shows shapes only.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -33,7 +33,7 @@ def main(overrides: list[str]) -> None:
     if [WORKDIR.value, INIT_FROM.value, CONFIG.value].count(None) != 2:
         raise UserError('give one of --workdir=FOLDER, a run, --init_from=FOLDER, and --config=FILE, an experiment')
     if overrides and not CONFIG.value:
-        raise UserError(f"'{overrides[0]}': a trained model has the weights it was trained with")
+        raise UserError(f"'{overrides[0]}': a trained model has fixed parameters; overrides need --config")
     if CONFIG.value:
         report = tabulate_config(load_config(CONFIG.value, overrides), CONFIG.value)
     else:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predict for new examples what a run was trained for: a class, a number, a tag for each word, an answer.
+"""Predict with a fine-tuned run on new examples: a class, a number, a tag for each word, an answer.
 
 python launch/predict.py --workdir=runs/classify --text="A film like no other." --text="I fell asleep."
 python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt
@@ -8,9 +8,9 @@ python launch/predict.py --workdir=runs/tag --file=sentences.txt --json
 python launch/predict.py --workdir=runs/vit --image=a.png --image=b.png
 python launch/predict.py --workdir=runs/chirps --sound=a.wav
 
-The examples are those of flags, or those of a file: .csv, .tsv, .jsonl, .conll or .json as the data of the run have
-it, or any other with a text, or the path of an image or a sound, a line; or the lines of standard input. Where there
-are two inputs, a line has a tab between them.
+Examples come from flags, from a file or from standard input. A file is .csv, .tsv, .jsonl, .conll or .json in the
+format of the run's data; any other file, and standard input, has one text, or one path of an image or a sound, per
+line. A tab separates two inputs.
 """
 
 import json
@@ -26,19 +26,17 @@ from saccade.train.process.terminal import printable
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
-TEXT = flags.DEFINE_multi_string('text', [], 'A text, or the words of a sentence to tag; it may be repeated.')
-PAIR = flags.DEFINE_multi_string('pair', [], 'The second text, of a run of pairs; one for each --text, or one for all.')
-QUESTION = flags.DEFINE_multi_string('question', [], 'What is asked; it may be repeated.')
-CONTEXT = flags.DEFINE_multi_string(
-    'context', [], 'The text that has the answer; one for each --question, or one for all.'
-)
-IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
-SOUND = flags.DEFINE_multi_string('sound', [], 'A WAV file; it may be repeated.')
-CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
-FILE = flags.DEFINE_string('file', None, 'In the place of all these: a file of records, or with a text a line.')
-BATCH = flags.DEFINE_integer('batch', PREDICTED, 'Texts that are read at once; 1 answers each as it comes.', 1)
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
+TEXT = flags.DEFINE_multi_string('text', [], 'A text, or the words of a sentence to tag; may be repeated.')
+PAIR = flags.DEFINE_multi_string('pair', [], 'Second text, for a run on pairs; one for each --text, or one for all.')
+QUESTION = flags.DEFINE_multi_string('question', [], 'A question; may be repeated.')
+CONTEXT = flags.DEFINE_multi_string('context', [], 'Text with the answer; one for each --question, or one for all.')
+IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; may be repeated.')
+SOUND = flags.DEFINE_multi_string('sound', [], 'A WAV file; may be repeated.')
+CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'File with the text, instead of --context.')
+FILE = flags.DEFINE_string('file', None, 'File of records, or with one text per line, instead of these flags.')
+BATCH = flags.DEFINE_integer('batch', PREDICTED, 'Batch size; 1 answers each text as it comes.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per text.')
 
 
 def main(overrides: list[str]) -> None:
@@ -51,7 +49,7 @@ def main(overrides: list[str]) -> None:
     from saccade.train.predicting import data_to_predict, open_predictor
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model predicts with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model predicts with its training config")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     require_content(TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND, CONTEXT_FILE, FILE)

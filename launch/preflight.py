@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check whether a run fits, here or on a TPU slice that need not be there, what it sends, and how long a step takes.
+"""Check whether a run fits: memory, communication and step time here, or on a TPU slice without access to it.
 
 python launch/preflight.py --config=experiments/causal_lm/quickstart.py --topology=v5e:4x4 --config.mesh.fsdp=16
 python launch/preflight.py --config=experiments/causal_lm/gpt2_124m.py --chip=h100
@@ -14,15 +14,15 @@ from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE.')
-TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile for, as v5e:4x4; none for the devices here.')
-CHIP = flags.DEFINE_string('chip', None, 'Chip by whose rates to predict a step, as h100; none for that of --topology.')
-ALTERNATIVES = flags.DEFINE_bool('alternatives', True, 'Compile it with rematerialised layers and microbatches too.')
-MEASURE = flags.DEFINE_bool('measure', False, 'Take steps here too, and show what they took beside what was said.')
+TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile for, such as v5e:4x4; default: local devices.')
+CHIP = flags.DEFINE_string('chip', None, 'Chip of the roofline, such as h100; default: the chip of --topology.')
+ALTERNATIVES = flags.DEFINE_bool('alternatives', True, 'Also compile with rematerialised layers and microbatches.')
+MEASURE = flags.DEFINE_bool('measure', False, 'Also run steps here, and compare with the prediction.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print what a step of the run needs on the chips: memory, FLOPs, collectives, and time at their full rates.
+    """Print memory, FLOPs, collectives and roofline of a training step.
 
     Raises:
         UserError: --config is missing, --topology and --measure are both given, or no such --chip is known.
@@ -36,11 +36,11 @@ def main(overrides: list[str]) -> None:
     from saccade.train.config import load_config
 
     if not CONFIG.value:
-        raise UserError('give --config=FILE; experiments/ has the files we ship')
+        raise UserError('give --config=FILE; the shipped experiments are in experiments/')
     if TOPOLOGY.value and MEASURE.value:
-        raise UserError(f'--measure takes steps, and {TOPOLOGY.value} need not be there: leave out one of the two')
+        raise UserError(f'--measure runs steps on local devices, not on {TOPOLOGY.value}: omit --measure or --topology')
     if TOPOLOGY.value:
-        jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
+        jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
     if CHIP.value:
         chips = replace(chips, kind=chip_of(CHIP.value))

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the runs of a sweep: a page that opens offline, the same as Markdown, and the runs as CSV.
+"""Compare the runs of a sweep: a page that opens offline, the same in Markdown, and the runs as CSV.
 
-Of a folder whose subfolders are sweeps over the same variants it makes a matrix: variants by sweeps.
+For a folder whose subfolders are sweeps over the same variants, the report is a matrix of variants by sweeps.
 
-In runs.csv, text that a spreadsheet would compute, as =1+1, has an apostrophe before it.
+In runs.csv, text that a spreadsheet would evaluate, such as =1+1, is preceded by an apostrophe.
 
 python launch/report.py --workdir=runs/heads
 python launch/report.py --workdir=runs/heads --baseline=heads=1
@@ -16,12 +16,14 @@ from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
-WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs or sweeps.")
-METRIC = flags.DEFINE_string('metric', None, 'Rank by this; default: bits_per_byte, or what ranks the checkpoints.')
-SPLIT = flags.DEFINE_string('split', 'validation', 'The split it is measured on.')
-BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Best end of the metric; the one that the runs declare.')
-BASELINE = flags.DEFINE_string('baseline', None, 'Give compute and wall-clock multipliers over this variant.')
-OUT = flags.DEFINE_string('out', None, 'Write here; the default is the folder `report` in --workdir.')
+WORKDIR = flags.DEFINE_string('workdir', None, "A sweep's folder, or a folder whose subfolders are runs or sweeps.")
+METRIC = flags.DEFINE_string(
+    'metric', None, 'Metric of the ranking; default: bits_per_byte, or the metric of the checkpoints.'
+)
+SPLIT = flags.DEFINE_string('split', 'validation', 'Split of the metric.')
+BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Direction of the metric; default: declared by the runs.')
+BASELINE = flags.DEFINE_string('baseline', None, 'Add compute and wall-clock multipliers over this variant.')
+OUT = flags.DEFINE_string('out', None, 'Output folder; default: the folder `report` in --workdir.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -29,7 +31,7 @@ def main(overrides: list[str]) -> None:
     """Write the report of a folder of runs, and print the ranking.
 
     Raises:
-        UserError: overrides are given, --workdir is missing, no variant has the name given, or --out cannot be written.
+        UserError: overrides are given, --workdir is missing, --baseline names no variant, or --out cannot be written.
     """
     from rich.console import Console
 
@@ -40,7 +42,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.report.write import report
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a report is of runs as they were; it takes no config")
+        raise UserError(f"'{overrides[0]}': a report takes no config")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a sweep')
     if OUT.value:

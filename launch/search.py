@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Search the lines of a file by meaning: a run encodes each once, and then every query alone.
+"""Semantic search in the lines of a file: a bi-encoder embeds the corpus once, and then each query.
 
 python launch/search.py --workdir=runs/sbert --corpus=README.md --query="how to train a model" --top=3
 python launch/search.py --workdir=runs/sbert --corpus=notes.txt --file=queries.txt --json
 python launch/search.py --workdir=runs/sbert --corpus=answers.txt --pairs=labelled.tsv
 
-Queries are those of flags, or the lines of a file or of standard input. The vectors of the corpus are kept in the run's
-folder, or in --index, and are made anew when the corpus or the model changes. With --pairs, lines of a query, a tab and
-the right text or its line number, recall and mean reciprocal rank are measured.
+Queries come from flags, or from the lines of a file or of standard input. The vectors of the corpus are cached in the
+run's folder, or in --index, and recomputed when the corpus or the model changes. --pairs measures recall and mean
+reciprocal rank; its lines have a query, a tab, and the relevant text or its line number.
 """
 
 import itertools
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
     from saccade.decode.search import Index, SearchCorpus, SentenceEncoder
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
-PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
-CORPUS = flags.DEFINE_string('corpus', None, 'File to search, a text a line.')
-INDEX = flags.DEFINE_string('index', None, "Folder for the vectors of the corpus; by default in the run's.")
-QUERY = flags.DEFINE_multi_string('query', [], 'What to search for; it may be repeated.')
-FILE = flags.DEFINE_string('file', None, 'In its place: a file with a query a line.')
-PAIRS = flags.DEFINE_string('pairs', None, 'File of queries and what is right, to measure recall and MRR.')
-TOP = flags.DEFINE_integer('top', 5, 'How many texts to show for a query.', 1)
-BATCH = flags.DEFINE_integer('batch', ENCODED, 'Texts that are read at once.', 1)
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a query, or of the metrics of --pairs.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
+CORPUS = flags.DEFINE_string('corpus', None, 'File to search, one text per line.')
+INDEX = flags.DEFINE_string('index', None, "Folder for the vectors of the corpus; default: in the run's folder.")
+QUERY = flags.DEFINE_multi_string('query', [], 'A query; may be repeated.')
+FILE = flags.DEFINE_string('file', None, 'File with one query per line, instead of --query.')
+PAIRS = flags.DEFINE_string('pairs', None, 'File of queries and relevant texts, to measure recall and MRR.')
+TOP = flags.DEFINE_integer('top', 5, 'Number of texts to show per query.', 1)
+BATCH = flags.DEFINE_integer('batch', ENCODED, 'Batch size.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per query, or one with the metrics of --pairs.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print what is found for each query, or how well the right texts are found.
+    """Print the nearest texts of each query, or the retrieval metrics of --pairs.
 
     Raises:
-        UserError: overrides are given, the corpus is missing, a query is empty, or queries are given twice.
+        UserError: overrides are given, the corpus is missing, a query is empty, or several flags give queries.
     """
     from saccade.decode.search import SearchCorpus, labelled_pairs
     from saccade.decode.translator import texts_of
     from saccade.train.searching import Asked, open_search
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model reads with its training config")
     if not CORPUS.value:
-        raise UserError('give --corpus=FILE, a text a line')
+        raise UserError('give --corpus=FILE, with one text per line')
     if sum(map(bool, (QUERY.value, FILE.value, PAIRS.value))) > 1:
         raise UserError('give one of --query="...", --file and --pairs, or none to read standard input')
     require_content(QUERY, FILE, PAIRS)

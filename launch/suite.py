@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a suite, several sweeps over the same variants, and show them as a matrix: the same command again continues.
+"""Run a suite, several sweeps over the same variants, and report a matrix: the same command continues it.
 
-Each sweep has a folder of its own below --workdir, and is carried out as launch/sweep.py does. One that fails stops no
-other. --page=FILE.md writes the standing page, as docs/results has it.
+Each sweep has a subfolder of --workdir, and runs as in launch/sweep.py. A failed sweep does not stop the others.
+--page=FILE.md writes the results page, as in docs/results.
 
 python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
 """
@@ -22,29 +22,29 @@ from saccade.train.process.output import require_file, require_folder
 from saccade.train.process.terminal import say
 from saccade.types import UserError
 
-SUITE = flags.DEFINE_string('suite', None, 'File with get_suite(); experiments/suites/ has those we ship.')
-WORKDIR = flags.DEFINE_string('workdir', None, "The suite's folder; each sweep has one of its own below it.")
-SIZE = flags.DEFINE_string(
-    'size', None, 'Of each sweep, one of the sizes that it lists; else the size that the suite names.'
+SUITE = flags.DEFINE_string('suite', None, 'File with get_suite(); the shipped suites are in experiments/suites/.')
+WORKDIR = flags.DEFINE_string('workdir', None, "The suite's folder; each sweep has a subfolder.")
+SIZE = flags.DEFINE_string('size', None, 'Size of each sweep, from its list; default: the size that the suite names.')
+BUDGET = flags.DEFINE_float(
+    'budget', None, 'Minutes for all sweeps, in equal parts; chooses the largest size that fits.', 0.0
 )
-BUDGET = flags.DEFINE_float('budget', None, 'Minutes for all, in equal parts: of each sweep the largest size.', 0.0)
 JOBS = flags.DEFINE_integer(
     'jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores; by default what the machine can do.'
 )
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
-SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
-PAGE = flags.DEFINE_string('page', None, 'Write the standing page here, in Markdown.')
+SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE, options of sbatch: time in minutes, partition, ...')
+PAGE = flags.DEFINE_string('page', None, 'File for the results page, in Markdown.')
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
-DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print what each sweep would run, and start nothing.')
+DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs of each sweep, and start nothing.')
 
 SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
 
 
 def main(overrides: list[str]) -> None:
-    """Carry out all sweeps, and exit with an error status if one has not finished.
+    """Run all sweeps, and exit with an error status if one has not finished.
 
     Raises:
-        UserError: --suite or --workdir is missing, the suite is not right, a flag has no effect, or the page cannot be
+        UserError: --suite or --workdir is missing, the suite is invalid, a flag has no effect, or the page cannot be
             written.
     """
     from rich.console import Console
@@ -57,7 +57,7 @@ def main(overrides: list[str]) -> None:
     from saccade.train.workdir import absolute, write_atomically
 
     if not (SUITE.value and WORKDIR.value):
-        raise UserError('give --suite=FILE and --workdir=FOLDER; experiments/suites has the files we ship')
+        raise UserError('give --suite=FILE and --workdir=FOLDER; the shipped suites are in experiments/suites/')
     if SIZE.value is not None and BUDGET.value is not None:
         raise UserError('give --budget or --size, not both: a budget chooses a size')
     if ENGINE.value == 'local':
@@ -84,11 +84,11 @@ def main(overrides: list[str]) -> None:
             write_atomically(Path(PAGE.value), page)
             say(console, PAGE.value)
     if unfinished:
-        raise UserError(f'not finished: {", ".join(unfinished)}; see above why. The same command goes on')
+        raise UserError(f'not finished: {", ".join(unfinished)}; the reasons are above. The same command continues')
 
 
 def _asked(tasks: int) -> list[str]:
-    """The flags that all sweeps are given."""
+    """Return the flags for all sweeps."""
     each = {
         'size': SIZE.value,
         'budget': BUDGET.value and BUDGET.value / tasks,

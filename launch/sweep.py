@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a sweep, many runs from one config, or go on with it: the same command again continues.
+"""Run a sweep, many runs from one config: the same command continues it.
 
-Where the sweep tunes its variants, the search for their settings comes first, in the folder `tuning` of its own. With
---budget=MINUTES a short run of each variant is timed before, in the folder `sizing`, and a size is chosen that fits.
+If the sweep tunes its variants, the hyper-parameter search comes first, in the subfolder `tuning`. With
+--budget=MINUTES a short run of each variant is timed first, in the subfolder `sizing`, to choose a size that fits.
 
 python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/heads.py \
     --workdir=runs/heads --jobs=2
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     from saccade.sweep.plan import Plan
     from saccade.sweep.record import Sweep
 
-CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE holds for every run.')
-SWEEP = flags.DEFINE_string('sweep', None, 'File with get_sweep(); experiments/sweeps/ has those we ship.')
-WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder; each run has one of its own below it.")
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE applies to every run.')
+SWEEP = flags.DEFINE_string('sweep', None, 'File with get_sweep(); the shipped sweeps are in experiments/sweeps/.')
+WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder; each run has a subfolder.")
 JOBS = flags.DEFINE_integer(
     'jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores; by default what the machine can do.'
 )
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
-SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
+SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE, options of sbatch: time in minutes, partition, ...')
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs and their cost, and start nothing.')
 BUDGET = flags.DEFINE_float(
-    'budget', None, 'Minutes: choose the largest of the sizes that the sweep lists which is predicted to fit.', 0.0
+    'budget', None, "Minutes; chooses the largest of the sweep's sizes that is predicted to fit.", 0.0
 )
-SIZE = flags.DEFINE_string('size', None, 'Take this one of the sizes that the sweep lists.')
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the sweep and how each run ended, and nothing else.')
+SIZE = flags.DEFINE_string('size', None, 'Size, from the list of the sweep.')
+JSON = flags.DEFINE_bool('json', False, 'Print only one JSON object, with the sweep and the status of each run.')
 
 
 def main(overrides: list[str]) -> None:
-    """Carry out the sweep, and exit with an error status if a run has not finished.
+    """Run the sweep, and exit with an error status if a run has not finished.
 
     Raises:
-        UserError: --config, --sweep or --workdir is missing, a flag has no effect, or a variant is not valid.
+        UserError: --config, --sweep or --workdir is missing, a flag has no effect, or a variant is invalid.
     """
     import jax
     from rich.console import Console
@@ -65,11 +65,11 @@ def main(overrides: list[str]) -> None:
     from saccade.train.process.terminal import say
 
     if not (CONFIG.value and SWEEP.value and WORKDIR.value):
-        raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+        raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; the shipped files are in experiments/')
     if ENGINE.value == 'local':
         refuse_given('without --engine=slurm', SLURM)
     require_folder('workdir', WORKDIR.value)
-    jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
+    jax.config.update('jax_platforms', 'cpu')  # for this process, which only plans; runs choose their own
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine, jobs, machine = {'local': _local, 'slurm': _slurm}[ENGINE.value](console, folder)
     launch = Launch(console, engine, (*TRAIN, '--force') if FORCE.value else TRAIN, DRY_RUN.value)
@@ -78,7 +78,7 @@ def main(overrides: list[str]) -> None:
     if BUDGET.value is None:
         plan = Plan.of(CONFIG.value, SWEEP.value, overrides, SIZE.value)
     elif jobs is None:
-        raise UserError('--budget: say with --jobs how many runs the cluster has at a time')
+        raise UserError('--budget: give --jobs, the number of runs at a time on the cluster')
     else:
         sizes = [size.name for size in sizes_of(read_sweep_file(SWEEP.value)[1])]
         planned = partial(Plan.of, CONFIG.value, SWEEP.value, overrides, costs={})
@@ -97,7 +97,7 @@ def main(overrides: list[str]) -> None:
 
 
 def _next(folder: 'SweepFolder', plan: 'Plan') -> 'Sweep':
-    """The sweep that a launch begins with, as far as it has come: the search's, or its first round's, or the plan's."""
+    """Return the first sweep of a launch with its current status: the search or its first round, or the plan's runs."""
     if plan.tune is None:
         return folder.joined(plan.sweep)
     steps = plan.tune.rungs[0]
@@ -105,12 +105,12 @@ def _next(folder: 'SweepFolder', plan: 'Plan') -> 'Sweep':
 
 
 def _local(console: 'Console', folder: 'SweepFolder') -> tuple[Callable[['SweepFolder'], Any], int | None, list[str]]:
-    """The engine; how many runs it has at a time, None where that is not known; and this in a line."""
+    """Return the engine, its number of parallel runs (None if unknown), and lines that describe it."""
     from saccade.sweep.local import Local, Worker, shared, shares
 
     before = folder.cores()
     found = shares(JOBS.value, before)
-    workers = [Worker(share) for share in found]  # for all folders: the rounds of a search share programs
+    workers = [Worker(share) for share in found]  # shared by all folders: the rounds of a search share programs
     for worker in workers:
         atexit.register(worker.end)
     return lambda folder: partial(Local, workers), len(workers), [shared(found, before)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Train on a Cloud TPU slice, or go on with it: the same command again follows the training, or resumes it.
+"""Train on a Cloud TPU slice: the same command follows the training, or resumes it.
 
 python launch/tpu.py --config=experiments/causal_lm/gpt2_124m.py --workdir=runs/gpt2 --bucket=MINE \
     --slice=v5litepod-16 --zone=us-west4-a --runtime_version=v2-alpha-tpuv5-lite --config.mesh.fsdp=16
@@ -23,29 +23,33 @@ if TYPE_CHECKING:
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder, in the bucket.")
 BUCKET = flags.DEFINE_string('bucket', 'BUCKET', 'Cloud Storage bucket that every host mounts; paths start in it.')
-SLICE = flags.DEFINE_string('slice', None, 'Accelerator type, as v5litepod-16.')
-ZONE = flags.DEFINE_string('zone', None, 'Where it stands.')
-VERSION = flags.DEFINE_string('runtime_version', 'RUNTIME_VERSION', 'Software of its hosts.')
+SLICE = flags.DEFINE_string('slice', None, 'Accelerator type, such as v5litepod-16.')
+ZONE = flags.DEFINE_string('zone', None, 'Zone of the slice.')
+VERSION = flags.DEFINE_string('runtime_version', 'RUNTIME_VERSION', 'Software version of the hosts.')
 PROJECT = flags.DEFINE_string('project', None, "Google Cloud project; the default is gcloud's own.")
-NAME = flags.DEFINE_string('name', None, "Of the TPU; the default is made of --workdir's.")
-QUEUED = flags.DEFINE_bool('queued', False, 'Wait in the queue for it: a queued resource.')
-SPOT = flags.DEFINE_bool('spot', False, 'Cheaper, and may be taken away.')
-WAIT = flags.DEFINE_float('wait_minutes', 60.0, 'How long it may take until it is ready.', 0)
-RESTARTS = flags.DEFINE_integer('restarts', 10, 'How often to begin again on a new one when it is taken away.', 0)
-ENV = flags.DEFINE_multi_string('env', [], 'NAME=VALUE, for the training on every host; no secrets, they are printed.')
-CREATE = flags.DEFINE_multi_string('create_flag', [], 'One more for gcloud where it creates: --create_flag=--reserved.')
-CONNECT = flags.DEFINE_multi_string('connect_flag', [], 'One more for its ssh and scp: --connect_flag=--internal-ip.')
-DELETE_AFTER = flags.DEFINE_bool('delete_after', False, 'Delete it when the training has ended, well or not.')
-TEARDOWN = flags.DEFINE_bool('teardown', False, 'Delete it now, and do nothing else.')
+NAME = flags.DEFINE_string('name', None, 'Name of the TPU; default: derived from --workdir.')
+QUEUED = flags.DEFINE_bool('queued', False, 'Request a queued resource and wait for it.')
+SPOT = flags.DEFINE_bool('spot', False, 'Request a spot slice, which is cheaper and may be preempted.')
+WAIT = flags.DEFINE_float('wait_minutes', 60.0, 'Minutes to wait until the slice is ready.', 0)
+RESTARTS = flags.DEFINE_integer('restarts', 10, 'Maximum number of restarts on a new slice after preemption.', 0)
+ENV = flags.DEFINE_multi_string('env', [], 'NAME=VALUE for the training on every host; printed, so not for secrets.')
+CREATE = flags.DEFINE_multi_string(
+    'create_flag', [], 'Additional flag of `gcloud ... create`: --create_flag=--reserved.'
+)
+CONNECT = flags.DEFINE_multi_string(
+    'connect_flag', [], 'Additional flag of gcloud ssh and scp: --connect_flag=--internal-ip.'
+)
+DELETE_AFTER = flags.DEFINE_bool('delete_after', False, 'Delete the slice when the training has ended or failed.')
+TEARDOWN = flags.DEFINE_bool('teardown', False, 'Only delete the slice.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print every command, and run none.')
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, how it ended or what would be run, and nothing else.')
+JSON = flags.DEFINE_bool('json', False, 'Print only one JSON object, with the outcome or the commands of a dry run.')
 
 
 def main(overrides: list[str]) -> None:
-    """Carry out the launch or the teardown, or print its commands; exit with its status.
+    """Run the launch or the teardown, or print its commands; exit with its status.
 
     Raises:
-        UserError: a flag is missing or has no valid value.
+        UserError: a flag is missing or has an invalid value.
     """
     from saccade.cloud.launch import Teardown, carry_out, name_of, rehearse
     from saccade.cloud.tpu import TPU, QueuedTPU, SliceSpec
@@ -60,10 +64,10 @@ def main(overrides: list[str]) -> None:
 
 
 def launch(tpu: 'TPU', overrides: list[str]) -> 'Launch':
-    """Return the launch that the flags ask for.
+    """Return the launch described by the flags.
 
     Raises:
-        UserError: a flag is missing, or the config is not valid.
+        UserError: a flag is missing, or the config is invalid.
     """
     from saccade.cloud.launch import Launch, Training
     from saccade.cloud.tpu import RetryPolicy
@@ -72,10 +76,10 @@ def launch(tpu: 'TPU', overrides: list[str]) -> 'Launch':
 
     if not (CONFIG.value and WORKDIR.value and SLICE.value):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
-    load_config(CONFIG.value, overrides)  # a mistake in it costs nothing here
+    load_config(CONFIG.value, overrides)  # report errors before anything costs money
     code, archive = Path(__file__).resolve().parents[1], cache_folder() / f'tpu/{tpu.wanted.name}.tar.gz'
     if not (code / 'pyproject.toml').is_file():
-        raise UserError('a TPU slice gets the working tree: run launch/tpu.py in a clone of Saccade')
+        raise UserError('the working tree is sent to the TPU slice: run launch/tpu.py in a clone of Saccade')
     training = Training.of(code, CONFIG.value, WORKDIR.value, overrides, BUCKET.value, ENV.value)
     return Launch(tpu, training, archive, RetryPolicy(WAIT.value, RESTARTS.value), keep=not DELETE_AFTER.value)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Train what a config describes, or continue it: the same command again resumes.
+"""Train the experiment of a config: the same command resumes it.
 
 python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=runs/a --config.model.width=256
 """
@@ -21,16 +21,16 @@ from saccade.types import UserError
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
-RESTART = flags.DEFINE_bool('restart', False, 'Start again from step 0; what the run had written is kept, moved aside.')
-PRINT_CONFIG = flags.DEFINE_bool('print_config', False, 'Print the resolved config as JSON, and do nothing else.')
+RESTART = flags.DEFINE_bool('restart', False, "Start again from step 0; the run's files are moved aside.")
+PRINT_CONFIG = flags.DEFINE_bool('print_config', False, 'Only print the resolved config as JSON.')
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 EXTEND = flags.DEFINE_multi_string(
     'extend', [], 'More steps for the run: rewarmed:STEPS, or constant:STEPS at its last learning rate.'
 )
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the final evaluation, and nothing else.')
-COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, where several processes train.')
-PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
-PROCESS = flags.DEFINE_integer('process', None, 'Number of this process, from 0.')
+JSON = flags.DEFINE_bool('json', False, 'Print only one JSON object, the final evaluation.')
+COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, for training with several processes.')
+PROCESSES = flags.DEFINE_integer('processes', None, 'Number of processes that train together.')
+PROCESS = flags.DEFINE_integer('process', None, 'Index of this process, from 0.')
 DISTRIBUTED = flags.DEFINE_bool('distributed', False, 'Train with the other processes of this Slurm step or TPU slice.')
 
 
@@ -38,7 +38,7 @@ def main(overrides: list[str]) -> None:
     """Train the run, and print the final evaluation with --json.
 
     Raises:
-        UserError: --config or --workdir is missing, or flags do not go together.
+        UserError: --config or --workdir is missing, or flags exclude each other.
     """
     import jax
 
@@ -55,12 +55,12 @@ def main(overrides: list[str]) -> None:
         print(json.dumps(load_config(CONFIG.value, overrides), indent=2))
         return
     if not CONFIG.value or not WORKDIR.value:
-        raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+        raise UserError('give --config=FILE and --workdir=FOLDER; the shipped files are in experiments/')
     require_folder('workdir', WORKDIR.value)
     several = DISTRIBUTED.value or COORDINATOR.value
     if not several and (PROCESSES.value, PROCESS.value) != (None, None):
         raise UserError(
-            '--processes and --process are of several that train together: give --coordinator=HOST:PORT too'
+            '--processes and --process are for training with several processes: also give --coordinator=HOST:PORT'
         )
     config = extended(load_config(CONFIG.value, overrides, partial(print, file=sys.stderr)), EXTEND.value)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
@@ -93,7 +93,7 @@ def _window(text: str | None, steps: int) -> tuple[int, int] | None:
         return None
     first, _, last = text.partition(':')
     if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last)):
-        raise UserError(f'--profile={text}: write the first and the last step, as in 10:20')
+        raise UserError(f'--profile={text}: give the first and the last step, as in 10:20')
     if int(last) > steps:
         raise UserError(f'--profile={text}: the run ends at step {steps}')
     return int(first), int(last)

@@ -20,23 +20,23 @@ from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
-START = flags.DEFINE_string('start', None, 'Of a Hugging Face directory: the special token that begins a translation.')
-MODE = flags.DEFINE_string('mode', None, 'Special token before each text, of a model of several modes: "[S]".')
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
-TEXT = flags.DEFINE_string('text', None, 'What is to be translated.')
-FILE = flags.DEFINE_string('file', None, 'In its place: a file, a text a line, plain or .gz.')
-BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of the search; 1 is greedy, 0 as the run was evaluated.', 0, 1000)
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+START = flags.DEFINE_string('start', None, 'Special token that starts a target, for a Hugging Face directory.')
+MODE = flags.DEFINE_string('mode', None, 'Special token before each text, for a model with several modes: "[S]".')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
+TEXT = flags.DEFINE_string('text', None, 'A source text.')
+FILE = flags.DEFINE_string('file', None, 'File with one text per line, plain or .gz, instead of --text.')
+BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of beam search; 1 is greedy, 0 uses the setting of the run.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
-BATCH = flags.DEFINE_integer('batch', TRANSLATED, 'Lines that are translated at once; 1 answers each as it comes.', 1)
-ALIGNMENT = flags.DEFINE_string('alignment', None, 'File (.png, .svg, .pdf, .html): where the model looked at --text.')
-LAYER = flags.DEFINE_integer('layer', -1, 'Whose alignment, of the layers that look at the source; -1 is the last.')
-HEAD = flags.DEFINE_integer('head', 0, 'Which head of it, from 1; 0 for their mean.')
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
+BATCH = flags.DEFINE_integer('batch', TRANSLATED, 'Batch size; 1 answers each line as it comes.', 1)
+ALIGNMENT = flags.DEFINE_string('alignment', None, 'File (.png, .svg, .pdf, .html) for the cross-attention of --text.')
+LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw; -1 is the last.')
+HEAD = flags.DEFINE_integer('head', 0, 'Head of the layer, from 1; 0 for the mean over heads.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per text.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print the translation of each text, and save an alignment where --alignment is given.
+    """Print the translation of each text, and save its cross-attention if --alignment is given.
 
     Raises:
         UserError: overrides are given, a text is empty, a flag has no effect, or --alignment has no --text or cannot
@@ -46,7 +46,7 @@ def main(overrides: list[str]) -> None:
     from saccade.train.translating import Asked, open_translator
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model translates with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model translates with its training config")
     require_content(TEXT, FILE)
     if BEAMS.value < 2:
         refuse_given('with fewer than two --beams', ALPHA)
@@ -59,7 +59,7 @@ def main(overrides: list[str]) -> None:
         require_ending(Path(ALIGNMENT.value))
         require_file('alignment', ALIGNMENT.value)
     if ALIGNMENT.value and TEXT.value is None:
-        raise UserError('--alignment is of one text; give it with --text')
+        raise UserError('--alignment draws one text; give it with --text')
     texts, rows = texts_of(TEXT.value, FILE.value), BATCH.value if TEXT.value is None else 1
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows)
     translator = open_translator(asked)

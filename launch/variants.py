@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""List all variants, with the capabilities that each declares.
+"""List all variants with their declared capabilities.
 
 python launch/variants.py
 """
@@ -15,7 +15,7 @@ from saccade.types import UserError
 
 README = Path(__file__).parents[1] / 'README.md'
 
-WRITE = flags.DEFINE_bool('write', False, 'Put the tables into README.md.')
+WRITE = flags.DEFINE_bool('write', False, 'Write the tables into README.md.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -31,7 +31,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.catalogue.catalogue import Catalogue
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': the variants are those there are; this takes no config")
+        raise UserError(f"'{overrides[0]}': this command takes no config")
     catalogue = Catalogue.ours()
     if WRITE.value:
         readme.write(README, catalogue)

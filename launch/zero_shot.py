@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classify images by the names of their classes alone, with a run of images and captions (CLIP, SigLIP).
+"""Zero-shot image classification by the names of the classes, with a run on images and captions (CLIP, SigLIP).
 
 python launch/zero_shot.py --workdir=runs/clip --image=a.png --classes="a red square,a blue circle"
 python launch/zero_shot.py --workdir=runs/clip --split=unseen
 python launch/zero_shot.py --init_from=FOLDER_OF_CLIP --folder=photos --template="a photo of a {}."
 
-A template is a prompt, in which {} stands for the class; of several the mean is taken. With --folder, which has a
-folder of images for each class, or with --split, of the data of the run, the accuracy is measured. The classes are then
-the names of the folders, or what the data say, unless --classes is given.
+A template is a prompt with {} for the class; the embeddings of several prompts are averaged. --folder, with a folder of
+images for each class, and --split, of the run's data, measure the accuracy. The classes are then the names of the
+folders or of the data, unless --classes is given.
 """
 
 import json
@@ -31,29 +31,30 @@ if TYPE_CHECKING:
     from saccade.decode.zero_shot import ZeroShot
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
-IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
-FOLDER = flags.DEFINE_string('folder', None, 'In its place: a folder with a folder of images for each class.')
-SPLIT = flags.DEFINE_string('split', None, 'In its place: a split of the data of the run, as validation.')
-CLASSES = flags.DEFINE_list('classes', None, 'Names of the classes, with commas between.')
-TEMPLATE = flags.DEFINE_multi_string('template', ['{}'], 'A prompt with {} for the class; it may be repeated.')
-BATCH = flags.DEFINE_integer('batch', COMPARED, 'Images that are read at once.', 1)
-TOP = flags.DEFINE_integer('top', 3, 'How many classes to show of an image.', 1)
-JSON = flags.DEFINE_bool('json', False, 'Print one JSON object an image, or of the accuracy.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
+IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; may be repeated.')
+FOLDER = flags.DEFINE_string('folder', None, 'Folder with a folder of images for each class, instead of --image.')
+SPLIT = flags.DEFINE_string('split', None, "Split of the run's data, such as validation, instead of --image.")
+CLASSES = flags.DEFINE_list('classes', None, 'Names of the classes, separated by commas.')
+TEMPLATE = flags.DEFINE_multi_string('template', ['{}'], 'A prompt with {} for the class; may be repeated.')
+BATCH = flags.DEFINE_integer('batch', COMPARED, 'Batch size.', 1)
+TOP = flags.DEFINE_integer('top', 3, 'Number of classes to show per image.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per image, or one with the accuracy.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print the class of each image, or the accuracy on those whose class is known.
+    """Print the class of each image, or the accuracy on images with a known class.
 
     Raises:
-        UserError: overrides are given, not one each of model and images, or a flag is empty or has no effect.
+        UserError: overrides are given, not exactly one model and one source of images is given, or a flag is empty or
+            has no effect.
     """
     from saccade.data.image.rows import ImageFiles
     from saccade.train.zero_shot import open_zero_shot
 
     if overrides:
-        raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+        raise UserError(f"'{overrides[0]}': a model reads with its training config")
     require_content(IMAGE, CLASSES, TEMPLATE)
     if bool(WORKDIR.value) == bool(INIT_FROM.value):
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
@@ -62,7 +63,7 @@ def main(overrides: list[str]) -> None:
     if not IMAGE.value:
         refuse_given('without --image', TOP)
     if IMAGE.value and not CLASSES.value:
-        raise UserError('give --classes="a dog,a cat", the names that an image may have')
+        raise UserError('give --classes="a dog,a cat", the names of the classes')
     require_files(IMAGE)
     path = WORKDIR.value or INIT_FROM.value
     labelled = None if IMAGE.value else _labelled(path)
@@ -74,7 +75,7 @@ def main(overrides: list[str]) -> None:
 
 
 def _labelled(path: str) -> tuple['ImageSource', 'np.ndarray', tuple[str, ...]]:
-    """Images, the number of the class of each, and the names of the classes."""
+    """Return the images, their class indices, and the names of the classes."""
     from saccade.data.image.folder import images_by_class
     from saccade.train.zero_shot import split_of
 
@@ -84,7 +85,9 @@ def _labelled(path: str) -> tuple['ImageSource', 'np.ndarray', tuple[str, ...]]:
         split = split_of(path, SPLIT.value)
         images, labels, names = split.rows.images, split.labels, split.names
     if CLASSES.value and len(CLASSES.value) != len(names):
-        raise UserError(f'--classes: {len(CLASSES.value)} are named, and there are {len(names)}: {listed(names)}')
+        raise UserError(
+            f'--classes: {len(CLASSES.value)} names given, but there are {len(names)} classes: {listed(names)}'
+        )
     return images, labels, tuple(CLASSES.value or names)
 
 
@@ -112,13 +115,13 @@ def _measure(zero_shot: 'ZeroShot', images: 'ImageSource', labels: 'np.ndarray',
     logits = zero_shot.logits(zero_shot.images(images), texts)
     known = labels != IGNORED
     if not known.any():
-        raise UserError('no image has a class that is known')
+        raise UserError('no image has a known class')
     accuracy = of_mean((logits.argmax(axis=-1) == labels)[known].astype(np.float64))
     if JSON.value:
         interval = [accuracy.low, accuracy.high]
         print(json.dumps({'images': int(known.sum()), 'accuracy': accuracy.value, 'interval': interval}))
         return
-    print(f'{known.sum()} images of {len(names)} classes, by chance {1 / len(names):.4f}')
+    print(f'{known.sum()} images of {len(names)} classes, chance {1 / len(names):.4f}')
     print(f'accuracy        {accuracy.value:.4f} [{accuracy.low:.4f}, {accuracy.high:.4f}]')
 
 

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The code base in numbers: lines by room, lengths of functions, parameters, docstrings; calls of one forward pass.
+"""The code base in numbers: lines by room, functions, parameters, docstrings, words; calls of one forward pass.
 
 python tests/house.py [SOURCE]
 """
 
 import ast
 import functools
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,7 +22,14 @@ from saccade.types import LayerContext
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-SOURCE = Path(__file__).parents[1] / 'src' / 'saccade'
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / 'src' / 'saccade'
+WRITTEN = ('src/saccade', 'launch', 'experiments', 'docs')  # folders whose words are counted
+MADE = ('docs/reference', 'docs/_build')  # generated pages
+CLAUSES = re.compile(
+    r'(What|How|That|Of|Whether|Which)\b'
+)  # first words of a clause, where a docstring needs a noun or verb
+WORDS = ('beside', 'stands', 'so it is', 'of which', 'those of')
 PERCENTILES = (50, 90, 99, 100)
 NOT_COUNTED = ('types/', 'build.py', 'axes.py')  # what every part is made with
 MIXERS = {
@@ -95,6 +103,47 @@ def show(source: Path) -> None:
     print(f'public without a docstring: {sum(not ast.get_docstring(each) for each in documented)} of {len(documented)}')
 
 
+def _texts() -> Iterator[tuple[str, Path, str]]:
+    """Yield the room, path and text of each Python and Markdown file that people wrote, tests left out."""
+    for folder in WRITTEN:
+        for file in sorted((ROOT / folder).rglob('*')):
+            place = str(file.relative_to(ROOT))
+            if file.suffix in ('.py', '.md') and not place.startswith(MADE):
+                within = file.relative_to(SOURCE).parts if file.is_relative_to(SOURCE) else ()
+                yield '/'.join((folder, *within[:1])) if len(within) > 1 else folder, file, file.read_text()
+
+
+def clauses() -> dict[str, list[str]]:
+    """Return the places of docstrings that begin with a clause, by room."""
+    places = {}
+    for room, file, text in _texts():
+        places.setdefault(room, [])
+        for node in ast.walk(ast.parse(text)) if file.suffix == '.py' else ():
+            if isinstance(node, (ast.Module, ast.ClassDef, *Function.__args__)):
+                docstring = ast.get_docstring(node)
+                if docstring and CLAUSES.match(docstring):
+                    places[room].append(f'{file.relative_to(ROOT)}:{getattr(node, "lineno", 1)}')
+    return places
+
+
+def words() -> dict[str, Counter[str]]:
+    """Return how often each of WORDS occurs, by room."""
+    counts = {}
+    for room, _, text in _texts():
+        counts.setdefault(room, Counter()).update({word: len(re.findall(rf'\b{word}\b', text)) for word in WORDS})
+    return counts
+
+
+def show_words() -> None:
+    """Print, by room, how many docstrings begin with a clause and how often each of WORDS occurs."""
+    counts, openings = words(), clauses()
+    print(f'{"words":24} clause first, ' + ', '.join(WORDS))
+    for room, found in [*counts.items(), ('together', sum(counts.values(), Counter()))]:
+        opening = len(openings[room]) if room in openings else sum(map(len, openings.values()))
+        if opening or any(found.values()):
+            print(f'{room:24} {opening:12} ' + ' '.join(f'{found[word]:5}' for word in WORDS))
+
+
 def calls(run: Callable[[], Any]) -> Counter[tuple[str, str]]:
     """Count the calls of our functions by file and name, comprehensions left out, while something runs."""
     found: Counter[tuple[str, str]] = Counter()
@@ -134,4 +183,5 @@ def show_calls() -> None:
 
 if __name__ == '__main__':
     show(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE)
+    show_words()
     show_calls()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments on sound share: an encoder of frames, whose mean over time is classified."""
+"""Base of the experiments on sound: an encoder of frames, mean pooling over time and a classifier."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from saccade.experiments.run_settings import settings
 
 
 def sound_encoder(*, steps: int, context_length: FieldReference, classes: FieldReference, **model: Any) -> ConfigDict:
-    """Return a run on labelled frames, without its data. Args: model, width and layers."""
+    """Return a config for classification of frames, without its data. Args: model, fields such as width and layers."""
     norm = dict(use='norm.layer:LayerNorm')
 
     config = settings(steps=steps)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn chirps, from their waveforms: does a sound glide up or down, before or after a tone that stays?
+"""Generated chirps, from their waveforms: does a sound glide up or down, before or after a constant tone?
 
     python launch/train.py --config=experiments/audio/chirps.py --workdir=runs/chirps
     python launch/predict.py --workdir=runs/chirps --sound=a.wav
 
-Nothing is downloaded. A sound is a row of log-mel frames, 48 of 32 bands. 400 steps take about a minute on two cores;
-of 500 sounds that it has not heard it names 99.8%. The most frequent class is 25.0%, and without positions it names
+Nothing is downloaded. A sound is a sequence of 48 log-mel frames of 32 bands. 400 steps take about a minute on two
+cores. Accuracy on 500 held-out sounds is 99.8%; the most frequent class is 25.0%. Without positions the accuracy is
 25.8%: `--config.model.block.mixer.position="{'use': 'position.none:NoPosition'}"`. One seed.
 """
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contours of melodies from spectrograms: an encoder that embeds frames, and has no vocabulary and no tokenizer.
+"""Contours of melodies from spectrograms: an encoder of frames, without a vocabulary or a tokenizer.
 
     python launch/train.py --config=experiments/audio/tones.py --workdir=runs/tones
     python launch/evaluate.py --workdir=runs/tones
 
-Nothing is downloaded: the melodies are drawn. 20 s on two cores; validation accuracy 0.98. Without positions
+Nothing is downloaded: the melodies are generated. 20 s on two cores; validation accuracy 0.98. Without positions
 (`--config.model.block.mixer.position="{'use': 'position.none:NoPosition'}"`) rising and falling melodies look the
 same: 0.55.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds of your own: WAV files in folders named after their classes.
+"""Classification of your own sounds: WAV files in folders named after their classes.
 
     python launch/train.py --config=experiments/audio/wav.py --workdir=runs/sounds \\
         --config.data.path=FOLDER --config.data.classes=10

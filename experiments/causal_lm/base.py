@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this folder share: how they are run, on what data, and how their weights start.
+"""Base of the causal language models: run settings, data and initialisers.
 
-An experiment imports it from beside itself, and says what makes its own model. Run as it stands, a small model trains
+An experiment imports it with `from .base import ...` and defines its model. By default, a small model trains
 in minutes on a laptop's CPU, on the documentation of the Python that runs it: nothing is downloaded.
 """
 
@@ -17,12 +17,12 @@ NO_POSITION = dict(use='position.none:NoPosition')
 
 
 def starts(layers: FieldReference) -> dict[str, Any]:
-    """Return how a branch's weights start: as GPT-2's, whose sum of 2 L branches has one size at any depth."""
+    """Return the initialisers of a branch, as in GPT-2: the sum of 2 L branches has the same scale at any depth."""
     return dict(kernel_init=NORMAL, output_init=NORMAL | dict(stddev=0.02 / (2 * layers.to_float()) ** 0.5))
 
 
 def causal_lm(**model: Any) -> ConfigDict:
-    """Return an experiment with a decoder of these fields, whose data have its context and its vocabulary."""
+    """Return an experiment with a decoder of these fields; the data share its context length and vocabulary."""
     config = settings(steps=1000)
     config.batch_size = 16
     config.log_every = 20

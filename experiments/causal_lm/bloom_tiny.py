@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small BLOOM: linear biases for positions, a norm of the embedded tokens, layer norms and biases throughout.
+"""A small BLOOM: ALiBi positions, a layer norm after the embedding, layer norms and biases throughout.
 
     python launch/train.py --config=experiments/causal_lm/bloom_tiny.py --workdir=runs/bloom
 
 BigScience Workshop 2022, "BLOOM: A 176B-Parameter Open-Access Multilingual Language Model", section 3.2,
-https://arxiv.org/abs/2211.05100. Any length may follow, as no position is trained. BLOOM-560m, of 559,214,592
-parameters, is
+https://arxiv.org/abs/2211.05100. Any sequence length is possible, as positions are not trained. BLOOM-560m, with
+559,214,592 parameters, is
 
     --config.model.vocabulary=250880 --config.model.context_length=2048 --config.model.width=1024 \\
     --config.model.layers=24 --config.model.block.mixer.heads=16

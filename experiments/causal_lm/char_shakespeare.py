@@ -7,7 +7,7 @@
     python launch/evaluate.py --workdir=runs/char
 
 Settings: https://github.com/karpathy/nanoGPT, README ("I only have a macbook"), which reports a loss of 1.88 nats per
-character as estimated on random windows. Training draws windows at any offset; the loss is over the whole last tenth.
+character, estimated on random windows. Training draws windows at any offset; the loss is over the whole last tenth.
 """
 
 from ml_collections import ConfigDict, FieldReference

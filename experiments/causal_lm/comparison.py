@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A model small enough to be trained a hundred times: what the sweeps over attention and positions depart from.
+"""Base model of the sweeps over attention and positions, small enough to be trained a hundred times.
 
     python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/attention.py \
         --workdir=runs/attention --jobs=2
 
-Rows are windows on the documents as one stream, so that longer rows show longer contexts; the rate is held and falls
-at the end, which served 240 steps best (README, learning rate by schedule). Tokens are bytes. A variant that is no
-better than a bigram model of the same bytes has learned nothing from attention.
+Rows are windows of the concatenated documents, so longer rows have longer contexts. The learning rate is constant and
+decays at the end, which was the best schedule for 240 steps (README, learning rate by schedule). Tokens are bytes. A
+variant that does not beat a bigram model of the same bytes has learned nothing from attention.
 """
 
 from ml_collections import ConfigDict, FieldReference

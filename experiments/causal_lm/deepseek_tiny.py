@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small DeepSeek-V3: latent attention, and many narrow experts beside a shared one, balanced without a loss.
+"""A small DeepSeek-V3: latent attention, and many narrow experts plus a shared one, balanced without a loss.
 
     python launch/train.py --config=experiments/causal_lm/deepseek_tiny.py --workdir=runs/deepseek
 
 DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", sections 2.1 and 4.2, https://arxiv.org/abs/2412.19437. Every layer is
-a mixture here, where the first three of V3 are dense; there is no prediction of a second token, no loss for the balance
-within a sequence, and no limit to the devices that serve a token. The sizes of V3 are
+a mixture here, whereas the first three of V3 are dense. There is no multi-token prediction, no sequence-wise balance
+loss, and no limit on the number of devices per token. The sizes of V3 are
 
     --config.model.vocabulary=129280 --config.model.context_length=4096 --config.model.width=7168 \\
     --config.model.layers=61 --config.model.block.mixer.heads=128 --config.model.block.mixer.rank=512 \\
@@ -15,7 +15,7 @@ within a sequence, and no limit to the devices that serve a token. The sizes of 
     --config.model.block.feedforward.experts=256 --config.model.block.feedforward.active=8 \\
     --config.model.block.feedforward.expert.width=2048 --config.model.block.feedforward.shared.width=2048
 
-which makes 703,797,827,840 parameters, and 671 B of the published model with its dense layers.
+with 703,797,827,840 parameters; the published model, with its dense layers, has 671 B.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Gemma 2: a window and all that came before by turns, bounded scores and logits, norms on both sides.
+"""A small Gemma 2: alternating windowed and global layers, softcaps on scores and logits, sandwich norms.
 
     python launch/train.py --config=experiments/causal_lm/gemma2_tiny.py --workdir=runs/gemma2
 
 Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size", section 2 and table 1,
-https://arxiv.org/abs/2408.00118. Its norms scale by 1 + w, w from zero: ours by w from one, which is the same function
-and differs under weight decay alone. Both kinds of layer share their sizes, so one override is for both. Gemma 2 2B, of
-2,614,341,888 parameters, is
+https://arxiv.org/abs/2408.00118. Its norms scale by 1 + w with w initialised at zero; ours scale by w initialised at
+one, which is the same function and differs only under weight decay. Both kinds of layer share their sizes, so one
+override changes both. Gemma 2 2B, with 2,614,341,888 parameters, is
 
     --config.model.vocabulary=256000 --config.model.context_length=8192 --config.model.width=2304 \\
     --config.model.layers=26 --config.model.block.0.mixer.heads=8 --config.model.block.0.mixer.key_value_heads=4 \\
@@ -34,7 +34,7 @@ def get_config() -> ConfigDict:
                 heads=heads,
                 key_value_heads=key_value_heads,
                 head_width=head_width,
-                scale=head_width.to_float() ** -0.5,  # of the 27B alone: 1 / sqrt(D / N)
+                scale=head_width.to_float() ** -0.5,  # only the 27B differs: 1 / sqrt(D / N)
                 terms=[dict(use='ops.term:Softcap', cap=50.0)],
                 kernel=dict(use='attention.plain:Plain'),
                 mask=mask,

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Gemma 3: five layers with a window to one that attends to all before it, normed queries and keys.
+"""A small Gemma 3: five windowed layers for each global layer, normed queries and keys.
 
     python launch/train.py --config=experiments/causal_lm/gemma3_tiny.py --workdir=runs/gemma3
 
 Gemma Team 2025, "Gemma 3 Technical Report", section 2, https://arxiv.org/abs/2503.19786. The pattern of six is
-repeated, and the two layers that are left are `last_blocks`: 8 layers here are 6 and 2, 26 of the 1B 4 times 6 and 2.
-Layers with a window turn by a base of 10,000, the others by 1,000,000. Norms scale as in `gemma2_tiny`. Gemma 3 1B, of
-999,885,952 parameters, is
+repeated, and the two remaining layers are `last_blocks`: the 8 layers here are 6 and 2, the 26 of the 1B are 4 times 6
+and 2. Windowed layers rotate by a base of 10,000, the others by 1,000,000. Norms scale as in `gemma2_tiny`. Gemma 3 1B,
+with 999,885,952 parameters, is
 
     --config.model.vocabulary=262144 --config.model.context_length=32768 --config.model.width=1152 \\
     --config.model.layers=26 --config.model.block.0.mixer.heads=4 --config.model.block.0.mixer.key_value_heads=1 \\

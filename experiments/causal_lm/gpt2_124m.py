@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""GPT-2 small as published, 124,439,808 parameters, trained as nanoGPT reproduces it.
+"""GPT-2 small as published, 124,439,808 parameters, with the training settings of nanoGPT.
 
     python launch/train.py --config=experiments/causal_lm/gpt2_124m.py --workdir=runs/gpt2 --config.data.path=FOLDER
 
-Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; optimizer, schedule and batch are those of
-https://github.com/karpathy/nanoGPT, config/train_gpt2.py: 480 rows, half a million tokens, a step, in microbatches of
-12 rows on one device (`--config.accumulate=5` on eight). Made for accelerators. The embedded corpus that it names
-serves to try it out; to train, give it gigabytes of your own.
+Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; optimizer, schedule and batch come from
+https://github.com/karpathy/nanoGPT, config/train_gpt2.py: 480 rows (half a million tokens) per step, in microbatches of
+12 rows on one device (`--config.accumulate=5` on eight). For accelerators. The default corpus is only for trying it
+out; for training, use gigabytes of your own text.
 """
 
 from ml_collections import ConfigDict, FieldReference

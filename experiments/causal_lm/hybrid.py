@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Three layers that see a window, turned by their positions, to one that sees everything and knows no positions.
+"""Hybrid attention: three windowed layers with rotary positions for each full layer without positions.
 
     python launch/train.py --config=experiments/causal_lm/hybrid.py --workdir=runs/hybrid
 
-Yang et al. 2025, "Rope to Nope and Back Again: A New Hybrid Attention Strategy", https://arxiv.org/abs/2501.18795: the
-near is for the windows, order included, and the far is found by what it says. A layer of a window keeps little to
-decode with, so memory grows with the length in a quarter of the layers. Both kinds share their sizes, so one override
-is for both; a pattern of another length, or of other blocks, is a change of the list at the end:
+Yang et al. 2025, "Rope to Nope and Back Again: A New Hybrid Attention Strategy", https://arxiv.org/abs/2501.18795:
+windows attend to nearby tokens by position, and the full layers retrieve distant tokens by content. The KV cache of a
+windowed layer is small, so memory grows with the length in a quarter of the layers. Both kinds share their sizes, so
+one override changes both; for another pattern or other blocks, change the list at the end:
 
     --config.model.layers=8 --config.model.block.0.mixer.heads=8 --config.model.block.0.mixer.mask.left=63
 """

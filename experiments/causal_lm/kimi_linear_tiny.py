@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Kimi Linear: three layers of Kimi delta attention to one of latent attention, none of which knows positions.
+"""A small Kimi Linear: three layers of Kimi delta attention for each layer of latent attention, without positions.
 
     python launch/train.py --config=experiments/causal_lm/kimi_linear_tiny.py --workdir=runs/kimi_linear
 
 Kimi Team 2025, "Kimi Linear: An Expressive, Efficient Attention Architecture", section 4,
 https://arxiv.org/abs/2510.26692. The first layer has a dense feed-forward layer, the others a mixture of experts with a
-shared one, balanced without a loss; the last layer attends. Layers of the delta rule know the order of tokens by their
-decay. Their queries are divided there by sqrt(head_width), which is in the norm's epsilon here. Kimi-Linear-48B-A3B, of
-49,122,681,728 parameters with the 6,656 biases of its routers, is
+shared one, balanced without a loss; the last layer is latent attention. Delta-rule layers encode the order of tokens by
+their decay. The paper divides their queries by sqrt(head_width); here this factor is in the norm's epsilon.
+Kimi-Linear-48B-A3B, with 49,122,681,728 parameters including the 6,656 biases of its routers, is
 
     --config.model.vocabulary=163840 --config.model.context_length=4096 --config.model.width=2304 \\
     --config.model.layers=27 --config.model.block.0.mixer.heads=32 --config.model.block.0.mixer.head_width=128 \\

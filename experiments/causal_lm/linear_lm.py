@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A language model without a softmax: keys and values are summed up, so that a token costs the same at any length.
+"""A language model with linear attention: keys and values are summed, so the cost per token is independent of length.
 
     python launch/train.py --config=experiments/causal_lm/linear_lm.py --workdir=runs/linear
 
 Katharopoulos et al. 2020, "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
-https://arxiv.org/abs/2006.16236: their kernel in the blocks of GPT-2, learned positions
-and all. What decodes keeps a state of one size, however long the text. Other mixers of that kind are swapped in whole:
+https://arxiv.org/abs/2006.16236: their kernel in the blocks of GPT-2, with learned positions. The decoding state has a
+fixed size. Other mixers with a fixed-size state replace the whole mixer:
 
     --config.model.block.mixer="{'use': 'attention.delta:Delta', 'heads': 4}"
     --config.model.block.mixer="{'use': 'attention.retention:Retention', 'heads': 4}"

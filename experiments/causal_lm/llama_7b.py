@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Llama 2 7B as published, 6,738,415,616 parameters, its weights split over all the chips there are.
+"""Llama 2 7B as published, 6,738,415,616 parameters, with weights sharded over all chips.
 
     python launch/preflight.py --config=experiments/causal_lm/llama_7b.py --topology=v5e:4x4
 
-Touvron et al. 2023, https://arxiv.org/abs/2307.09288; optimizer, schedule, context and a batch of 4M tokens are those
-of its section 2, in microbatches of 16 rows, one a chip of a small slice (`--config.accumulate=4` on 256). What each
-chip holds and sends is in experiments/RESULTS.md. The layers are a loop over one, which keeps nothing for the backward
-pass. The embedded corpus that it names serves to try it out; to train, give it terabytes of your own.
+Touvron et al. 2023, https://arxiv.org/abs/2307.09288; optimizer, schedule, context and a batch of 4M tokens come from
+its section 2, in microbatches of 16 rows, one per chip of a small slice (`--config.accumulate=4` on 256). Memory and
+communication per chip are in experiments/RESULTS.md. The layers are scanned, with full rematerialisation. The default
+corpus is only for trying it out; for training, use terabytes of your own text.
 """
 
 from ml_collections import ConfigDict

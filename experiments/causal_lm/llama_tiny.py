@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A Llama of a million parameters: RMS norms, rotary positions, SwiGLU, grouped heads, nothing tied, no biases.
+"""A Llama of a million parameters: RMS norms, rotary positions, SwiGLU, grouped-query attention, untied, no biases.
 
     python launch/train.py --config=experiments/causal_lm/llama_tiny.py --workdir=runs/llama
 
-Touvron et al. 2023, https://arxiv.org/abs/2302.13971; the heads share keys and values as in Llama 2 70B and Llama 3.
-Widths follow from `model.width`. Llama 2 7B (https://arxiv.org/abs/2307.09288), of 6,738,415,616 parameters, is
+Touvron et al. 2023, https://arxiv.org/abs/2302.13971; grouped-query attention as in Llama 2 70B and Llama 3.
+Widths follow from `model.width`. Llama 2 7B (https://arxiv.org/abs/2307.09288), with 6,738,415,616 parameters, is
 
     --config.model.vocabulary=32000 --config.model.context_length=4096 --config.model.width=4096 \\
     --config.model.layers=32 --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=32 \\

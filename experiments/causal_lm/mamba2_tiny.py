@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Mamba-2: layers of a state space mixer alone, without attention, positions or feed-forward layers.
+"""A small Mamba-2: only state space layers, without attention, positions or feed-forward layers.
 
     python launch/train.py --config=experiments/causal_lm/mamba2_tiny.py --workdir=runs/mamba2
 
 Dao, Gu 2024, "Transformers are SSMs", section 9.1, https://arxiv.org/abs/2405.21060. Heads of values share one head of
-queries and keys; what decodes keeps a state of one size, and three tokens for the short convolution. Mamba-2 130M, of
+queries and keys; the decoding state has a fixed size, plus three tokens for the short convolution. Mamba-2 130M, with
 128,989,632 parameters, is
 
     --config.model.vocabulary=50288 --config.model.context_length=2048 --config.model.width=768 \\

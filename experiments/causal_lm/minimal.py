@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The least that self-attention needs to be a language model: positions, a nonlinearity and a mask of the future.
+"""A minimal Transformer language model: self-attention with positions, a nonlinearity and a causal mask.
 
     python launch/train.py --config=experiments/causal_lm/minimal.py --workdir=runs/minimal
 
-One head mixes the tokens, to which learned positions were added, and two linear maps with a ReLU between them follow.
-There are no norms, no second head and no bias in attention (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762,
-without what it adds to these). Residual connections alone are kept: without them, with `block.no_residual:NoResidual`
-for its block, it learns in its first 150 steps how frequent each token is, and little more.
+One head attends over tokens with learned positions, followed by two linear maps with a ReLU between them. There are
+no norms, no further heads and no biases in attention (a reduction of Vaswani et al. 2017,
+https://arxiv.org/abs/1706.03762). Residual connections are kept: without them, with the block
+`block.no_residual:NoResidual`, the model learns little more than token frequencies in its first 150 steps.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Mixtral: a Llama whose feed-forward layers are 8 experts, of which each token has the 2 it scores highest.
+"""A small Mixtral: a Llama with a mixture of 8 experts, 2 active per token, as feed-forward layers.
 
     python launch/train.py --config=experiments/causal_lm/mixtral_tiny.py --workdir=runs/mixtral
 
-Jiang et al. 2024, "Mixtral of Experts", section 2 and table 1, https://arxiv.org/abs/2401.04088. The paper does not say
-how its router was kept balanced: the losses here are those of Switch and of ST-MoE, at their weights. Mixtral 8x7B, of
-46,702,792,704 parameters, is
+Jiang et al. 2024, "Mixtral of Experts", section 2 and table 1, https://arxiv.org/abs/2401.04088. The paper does not
+describe the load balancing of its router; here it has the losses of Switch and ST-MoE, with their weights. Mixtral
+8x7B, with 46,702,792,704 parameters, is
 
     --config.model.vocabulary=32000 --config.model.context_length=32768 --config.model.width=4096 \\
     --config.model.layers=32 --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=8 \\

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small MPT: linear biases for positions as in BLOOM, and no bias anywhere else, in norms neither.
+"""A small MPT: ALiBi positions as in BLOOM, and no bias parameters, not even in norms.
 
     python launch/train.py --config=experiments/causal_lm/mpt_tiny.py --workdir=runs/mpt
 
 MosaicML 2023, "Introducing MPT-7B: A New Standard for Open-Source, Commercially Usable LLMs",
-https://www.databricks.com/blog/mpt-7b. MPT-7B, of 6,649,286,656 parameters, is
+https://www.databricks.com/blog/mpt-7b. MPT-7B, with 6,649,286,656 parameters, is
 
     --config.model.vocabulary=50432 --config.model.context_length=2048 --config.model.width=4096 \\
     --config.model.layers=32 --config.model.block.mixer.heads=32

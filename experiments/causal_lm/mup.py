@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small language model in muP: find the learning rate at the base width, and keep it at any other.
+"""A small language model in muP: tune the learning rate at the base width, and use it at any other width.
 
     python launch/train.py --config=experiments/causal_lm/mup.py --workdir=runs/mup --config.model.width=256
 
-Yang et al. 2022, "Tensor Programs V", table 8, https://arxiv.org/abs/2203.03466: see `saccade.train.mup`. What hangs on
-the width follows from `model.width` and `optimizer.rates.base_width`; with both equal it is the standard
-parametrisation at that width. `experiments/sweeps/mup.py` compares the two.
+Yang et al. 2022, "Tensor Programs V", table 8, https://arxiv.org/abs/2203.03466: see `saccade.train.mup`. Everything
+that depends on the width follows from `model.width` and `optimizer.rates.base_width`; if both are equal, this is the
+standard parametrisation at that width. `experiments/sweeps/mup.py` compares the two.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -38,7 +38,7 @@ def get_config() -> ConfigDict:
                 position=dict(use='position.rotary:Rotary', base=10000.0),
                 kernel_init=by_inputs,
                 output_init=by_inputs,
-                # Of the width of a head, H: 1 / sqrt(H) at the base width, and from there on falling as 1 / H.
+                # As a function of the head width H: 1 / sqrt(H) at the base width, and proportional to 1 / H elsewhere.
                 scale=(base_width * heads).to_float() ** 0.5 / width,
             ),
             feedforward=dict(

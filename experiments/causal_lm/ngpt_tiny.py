@@ -5,10 +5,10 @@
     python launch/train.py --config=experiments/causal_lm/ngpt_tiny.py --workdir=runs/ngpt
 
 Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
-section 2.6, https://arxiv.org/abs/2410.01131. There are no norms with parameters, no weight decay, no clipping and no
-warm-up; nothing is tied. Eigen learning rates start at 1 / L, and factors of the logits at 10, not at the paper's 1,
-which these few steps would not raise far enough. `llama_tiny` is the same model without all this, save that its heads
-share keys.
+section 2.6, https://arxiv.org/abs/2410.01131. There are no norms with parameters, no weight decay, no clipping, no
+warm-up and no tied weights. Eigen learning rates start at 1 / L, and scales of the logits at 10 instead of the paper's
+1, which would not grow enough in so short a run. `llama_tiny` is the same model without these changes, but with
+grouped-query attention.
 """
 
 from ml_collections import ConfigDict, FieldReference

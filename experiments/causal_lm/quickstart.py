@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small language model of the Python documentation on this very machine: what `make train` runs.
+"""A small language model of the Python documentation on this machine, trained by `make train`.
 
     python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=runs/quickstart
 
-Nothing is downloaded: the text is the documentation topics and docstrings of the Python that runs it. What is not said
-here, of the data, the optimizer or the devices, is in base.py beside it, and all of it in the run's config.json.
+Nothing is downloaded: the text is the documentation topics and docstrings of the Python that runs it. base.py has the
+other settings of data, optimizer and devices, and the run's config.json has all of them.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -18,10 +18,10 @@ def get_config() -> ConfigDict:
 
     config = causal_lm(
         vocabulary=vocabulary,
-        context_length=context_length,  # tokens that the model sees
+        context_length=context_length,  # in tokens
         width=192,
         layers=layers,
-        tied=True,  # the embedding is the output projection too
+        tied=True,  # the output projection shares the embedding
         dropout=0.0,
         norm=norm,
         block=dict(

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Qwen3-Next: three layers of Gated DeltaNet to one of gated softmax attention, each with a mixture of experts.
+"""A small Qwen3-Next: three layers of Gated DeltaNet for each of gated attention, with mixtures of experts.
 
     python launch/train.py --config=experiments/causal_lm/qwen3_next_tiny.py --workdir=runs/qwen3_next
 
 Qwen Team 2025, "Qwen3-Next", https://qwen.ai/blog?id=qwen3-next; the delta rule: Yang et al. 2024, "Gated Delta
 Networks", https://arxiv.org/abs/2412.06464; the attention's gate: Qiu et al. 2025, "Gated Attention for Large Language
 Models", https://arxiv.org/abs/2505.06708. A quarter of an attention head's features is rotated, and its queries and
-keys are normed. Norms there scale by 1 + w, w from 0, which differs in weight decay alone. There is no prediction of a
-second token. The delta rule's queries are divided there by sqrt(head_width), which is in its norm's epsilon here.
-Qwen3-Next-80B-A3B, of 79,674,391,296 parameters, is
+keys are normed. The original norms scale by 1 + w with w initialised at 0, which differs only in weight decay. There is
+no multi-token prediction. The original divides the delta rule's queries by sqrt(head_width); here this factor is in the
+norm's epsilon. Qwen3-Next-80B-A3B, with 79,674,391,296 parameters, is
 
     --config.model.vocabulary=151936 --config.model.context_length=32768 --config.model.width=2048 \\
     --config.model.layers=48 --config.model.block.0.mixer.heads=32 --config.model.block.0.mixer.key_heads=16 \\

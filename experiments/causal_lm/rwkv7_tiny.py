@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small RWKV-7: time mixing and channel mixing by turns, each a layer, without attention and without positions.
+"""A small RWKV-7: alternating layers of time mixing and channel mixing, without attention or positions.
 
     python launch/train.py --config=experiments/causal_lm/rwkv7_tiny.py --workdir=runs/rwkv7
 
 Peng et al. 2025, "RWKV-7 Goose with Expressive Dynamic State Evolution", section 4, https://arxiv.org/abs/2503.14456.
-Layers after the first mix its values into their own. A layer of RWKV-7 is two here: 12 are 24. What decodes keeps a
-state of one size, and the token before. Theirs starts kernels of outputs from zero, and does not decay the low-rank
-kernels. RWKV-7 World 0.1B, of 191,034,624 parameters, is
+Layers after the first mix its values into their own. A layer of RWKV-7 is two layers here: 12 are 24. The decoding
+state has a fixed size, plus the previous token. The authors initialise output kernels with zeros, and do not decay the
+low-rank kernels. RWKV-7 World 0.1B, with 191,034,624 parameters, is
 
     --config.model.vocabulary=65536 --config.model.context_length=4096 --config.model.width=768 \\
     --config.model.layers=24 --config.model.block.0.mixer.heads=12 --config.model.block.0.mixer.decay_rank=64 \\

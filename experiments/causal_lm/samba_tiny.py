@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small Samba, with Mamba-2 in place of Mamba: a state space layer and a layer with a window of attention, in turn.
+"""A small Samba, with Mamba-2 instead of Mamba: state space layers alternating with sliding-window attention.
 
     python launch/train.py --config=experiments/causal_lm/samba_tiny.py --workdir=runs/samba
 
 Ren et al. 2024, "Samba: Simple Hybrid State Space Models for Efficient Unlimited Context Language Modeling", section
 2, https://arxiv.org/abs/2406.07522: Mamba, MLP, sliding-window attention, MLP, repeated; the MLPs are SwiGLU. The
-published models have the first Mamba (Gu, Dao 2023, https://arxiv.org/abs/2312.00752), whose state decays by feature
-of its own, and which is not here: this is the published order of layers with Mamba-2, so no published number of
-parameters is that of this model. Tokens are remembered past the window by the state alone, which is of one size.
+published models use the first Mamba (Gu, Dao 2023, https://arxiv.org/abs/2312.00752), with one decay per feature of the
+state, which Saccade does not have. This is the published order of layers with Mamba-2, so the number of parameters
+matches no published one. Beyond the window, only the fixed-size state remembers tokens.
 """
 
 from typing import Any

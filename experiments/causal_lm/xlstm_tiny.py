@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small xLSTM: blocks of an mLSTM and a gated feed-forward layer, without attention and without positions.
+"""A small xLSTM: blocks of an mLSTM and a gated feed-forward layer, without attention or positions.
 
     python launch/train.py --config=experiments/causal_lm/xlstm_tiny.py --workdir=runs/xlstm
 
 Beck et al. 2025, "xLSTM 7B: A Recurrent LLM for Fast and Efficient Inference", section 3,
-https://arxiv.org/abs/2503.13427. Queries and keys are half as wide as values, and gates and logits are capped. What
-decodes keeps a state of one size. xLSTM 7B, of 6,865,424,896 parameters, is
+https://arxiv.org/abs/2503.13427. Queries and keys are half as wide as values, and gates and logits are capped. The
+decoding state has a fixed size. xLSTM 7B, with 6,865,424,896 parameters, is
 
     --config.model.vocabulary=50304 --config.model.context_length=8192 --config.model.width=4096 \\
     --config.model.layers=32 --config.model.block.mixer.heads=8 --config.model.block.mixer.head_width=256 \\

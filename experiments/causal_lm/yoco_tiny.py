@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small YOCO: layers with a window, then as many that all attend to one global KV cache.
+"""A small YOCO: windowed layers, followed by as many layers that share one global KV cache.
 
     python launch/train.py --config=experiments/causal_lm/yoco_tiny.py --workdir=runs/yoco
 
 Sun et al. 2024, "You Only Cache Once: Decoder-Decoder Architectures for Language Models", section 2,
 https://arxiv.org/abs/2405.05254. The self-decoder's output is normed and projected once to the keys and values of all
-cross-decoder layers, which are one block here, `block.shared_keys`: `layers` is L / 2 layers with a window and that
-block of L / 2. The paper's norm of keys and values has a gain apart from that of the first queries; here both have one,
-and the projections can make up for it. A row of S tokens keeps S keys and values once, where a Transformer keeps L S,
-beside L / 2 windows. The paper's other self-decoder, gated retention, is a change of `block.mixer`. What it saves in
-reading a prompt, for which the cross-decoder is needed at the last token alone, is not done. Other sizes:
+cross-decoder layers, which are one block here, `block.shared_keys`: `layers` counts L / 2 windowed layers and that
+block of L / 2. In the paper the norms of the keys and values and of the first queries have separate gains; here they
+share one, which the projections can compensate. The cache of S tokens has S keys and values and L / 2 windows, compared
+with L S in a Transformer. For the paper's other self-decoder, gated retention, change `block.mixer`. The faster
+prefill, where the cross-decoder runs only at the last token, is not implemented. Other sizes:
 
     --config.model.layers=13 --config.model.width=512 --config.model.block.mixer.heads=8 \\
     --config.model.block.mixer.key_value_heads=4 --config.model.block.mixer.mask.left=1023

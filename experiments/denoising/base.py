@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this folder share: T5's layers in any size, and how a model learns to undo corruption.
+"""Base of the denoising experiments: T5's layers in any size, and the denoising task.
 
-An experiment imports it from beside itself and gives the model and its denoisers. Run as it stands, it trains on the
-documentation of the Python that runs it: nothing is downloaded. Sizes are references that model and data share.
+An experiment imports it with `from .base import ...` and defines the model and its denoisers. By default it trains on
+the documentation of the Python that runs it: nothing is downloaded. Sizes are references shared by model and data.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
 from saccade.experiments.run_settings import settings
 
-SENTINELS = 100  # as many as T5 has
+SENTINELS = 100  # as in T5
 CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')
 PREFIX = dict(use='ops.mask:CausalAfterPrefix')
 NORM = dict(use='norm.rms:RMSNorm')
@@ -20,17 +20,17 @@ NO_POSITION = dict(use='position.none:NoPosition')
 
 
 def spans(rate: float, mean: float, mode: str | None = None) -> dict[str, Any]:
-    """Return a denoiser that drops spans of a mean length [tokens]; UL2's R, or its X where much or long is dropped."""
+    """Return span corruption with a mean span length in tokens: UL2's R, or its X for high rates or long spans."""
     return dict(use='ops.denoising:Spans', rate=rate, mean=mean, mode=mode, weight=1.0)
 
 
 def sequential(least: float, most: float, mode: str | None = None) -> dict[str, Any]:
-    """Return a denoiser that drops all that follows a prefix, a share of the row between these two: UL2's S."""
+    """Return UL2's S denoiser: the target is the row after a prefix; `least` and `most` bound the share dropped."""
     return dict(use='ops.denoising:Sequential', least=least, most=most, mode=mode, weight=1.0)
 
 
 def encoder_decoder(vocabulary: Any, context_length: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
-    """Return T5 version 1.1 in small, for rows of so many tokens: Shazeer 2020, https://arxiv.org/abs/2002.05202."""
+    """Return a small T5 version 1.1 for rows of `context_length` tokens: Shazeer 2020, https://arxiv.org/abs/2002.05202."""
     width, heads, layers = map(FieldReference, (width, heads, layers))
     reads = _block(_attention(FULL, heads))
     writes = dict(_block(_attention(CAUSAL, heads)), cross=_attention(FULL, heads))
@@ -47,7 +47,7 @@ def encoder_decoder(vocabulary: Any, context_length: Any, width: Any, heads: Any
 
 
 def one_decoder(vocabulary: Any, context_length: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
-    """Return a decoder that reads and writes in one row; what it reads sees all of itself."""
+    """Return a prefix LM: source and target share one row, and the source attends in both directions."""
     block = _block(_attention(PREFIX, heads, position=dict(use='position.rotary:Rotary')))
     return dict(
         use='model.prefix_decoder:PrefixDecoder',
@@ -72,10 +72,10 @@ def one_decoder(vocabulary: Any, context_length: Any, width: Any, heads: Any, la
 def denoising(
     model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary: Any, context_length: Any
 ) -> ConfigDict:
-    """Return an experiment with this model, of whose rows each is corrupted by one of these.
+    """Return an experiment with this model; each row is corrupted by one of the denoisers.
 
     Args:
-        context_length: tokens of a row before it is corrupted.
+        context_length: length of a row in tokens, before corruption.
     """
     modes = list(dict.fromkeys(each['mode'] for each in denoisers if each['mode'] is not None))
 
@@ -88,7 +88,7 @@ def denoising(
         name='pydocs',
         path=placeholder(str),
         context_length=context_length,
-        pack=dict(use='data.rows.pack:Windows'),  # one stream, cut into rows of one length, as T5's
+        pack=dict(use='data.rows.pack:Windows'),  # one stream, cut into rows of one length, as in T5
         tokenizer=dict(
             use='data.tokenizer.bpe:BPE',
             vocabulary=vocabulary,

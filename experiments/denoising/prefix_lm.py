@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A prefix LM: one decoder reads a prefix of any length, which sees all of itself, and learns to write the rest.
+"""A prefix LM: a decoder with bidirectional attention in a prefix of any length, trained to generate the rest.
 
     python launch/train.py --config=experiments/denoising/prefix_lm.py --workdir=runs/prefix
     python launch/translate.py --workdir=runs/prefix --text="Return the number of"
 
 Liu et al. 2018, https://arxiv.org/abs/1801.10198; Dong et al. 2019, https://arxiv.org/abs/1905.03197; Raffel et al.
-2020, sections 3.2.1 and 3.2.3, https://arxiv.org/abs/1910.10683, whose prefix LM for an encoder-decoder is t5.py with
+2020, sections 3.2.1 and 3.2.3, https://arxiv.org/abs/1910.10683. Their prefix LM for an encoder-decoder is t5.py with
 `--config.task.denoisers="[{'use': 'ops.denoising:Sequential'}]"`.
 """
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""T5's span corruption, in small: an encoder-decoder writes what was left out, 15% in spans of 3 tokens on average.
+"""A small T5 with span corruption: an encoder-decoder predicts 15% of the tokens, in spans of 3 on average.
 
     python launch/train.py --config=experiments/denoising/t5.py --workdir=runs/t5
     python launch/fill_mask.py --workdir=runs/t5 --text="Return the [MASK] of the list."
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 3.1.4,
-https://arxiv.org/abs/1910.10683. Another rate or length is `--config.task.denoisers.0.rate=0.5`.
+https://arxiv.org/abs/1910.10683. `--config.task.denoisers.0.rate=0.5` changes the rate.
 """
 
 from ml_collections import ConfigDict, FieldReference

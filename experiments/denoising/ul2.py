@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""UL2's mixture of denoisers, in small: an encoder-decoder that is told by a token how its text was corrupted.
+"""A small UL2: an encoder-decoder on a mixture of denoisers, with mode tokens.
 
     python launch/train.py --config=experiments/denoising/ul2.py --workdir=runs/ul2
     python launch/fill_mask.py --workdir=runs/ul2 --mode="[R]" --text="Return the [MASK] of the list."
     python launch/translate.py --workdir=runs/ul2 --mode="[S]" --text="Return the number of"
 
 Tay et al. 2022, "UL2: Unifying Language Learning Paradigms", section 3.1 and table 1, https://arxiv.org/abs/2205.05131:
-its seven denoisers, each as often as any other. R drops few and short spans, S all that follows a prefix, X much or in
-long spans. Rows of its 512 tokens are `--config.data.context_length=512`. Data of pairs,
-`data.pairs.parallel:Parallel`, tune a model so trained in one of its modes by their field `mode`.
+its seven denoisers with equal probability. R drops few, short spans, S everything after a prefix, X many tokens or long
+spans. Its rows of 512 tokens are `--config.data.context_length=512`. To fine-tune a trained model on pairs in one of
+its modes, set the field `mode` of `data.pairs.parallel:Parallel`.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""UL2's mixture of denoisers for a decoder alone: source and target stand in one row, and the target alone is learned.
+"""UL2's mixture of denoisers for a prefix LM: source and target share one row, and the loss covers the target only.
 
     python launch/train.py --config=experiments/denoising/ul2_decoder.py --workdir=runs/ul2-decoder
     python launch/translate.py --workdir=runs/ul2-decoder --mode="[S]" --text="Return the number of"
 
-Tay et al. 2022, section 3.2, https://arxiv.org/abs/2205.05131. The source sees all of itself; that it be causal too is
-`--config.model.decoder.block.mixer.mask="{'use': 'ops.mask:Causal'}"`. What is not said here is as in ul2.py.
+Tay et al. 2022, section 3.2, https://arxiv.org/abs/2205.05131. Attention in the source is bidirectional; for a causal
+mask use `--config.model.decoder.block.mixer.mask="{'use': 'ops.mask:Causal'}"`. Other settings are as in ul2.py.
 """
 
 from ml_collections import ConfigDict, FieldReference

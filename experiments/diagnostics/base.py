@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the diagnostics share: two layers of width 64; most learn the answers of drawn sequences alone.
+"""Base of the diagnostics: two layers of width 64 on generated sequences; most train on the answers only.
 
-Position schemes are the mixer's own, so that one that needs none has none.
+Position schemes belong to the mixer, so a mixer that needs none has none.
 """
 
 from typing import Any
@@ -28,12 +28,12 @@ def diagnostic(
     shortest: int | None = None,
     mixer: dict[str, Any] = ROTARY_ATTENTION,
 ) -> ConfigDict:
-    """Return a run on what a generator draws.
+    """Return a run on generated sequences.
 
     Args:
-        context_length: tokens of a row.
-        vocabulary: tokens that the generator makes.
-        shortest: tokens of a row of training at least; None: all are full.
+        context_length: tokens per row.
+        vocabulary: size of the generator's vocabulary.
+        shortest: minimum number of tokens per training row; None: all rows are full.
     """
     length = FieldReference(context_length)
 
@@ -53,7 +53,7 @@ def diagnostic(
 
 
 def small_model(mixer: dict[str, Any]) -> dict[str, Any]:
-    """Return what the models of all diagnostics have: two pre-norm layers of width 64, and no positions."""
+    """Return the common fields of all models: two pre-norm layers of width 64, without positions."""
     norm = dict(use='norm.rms:RMSNorm')
     return dict(
         width=64,

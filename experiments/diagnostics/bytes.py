@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Texts to classify by their bytes: each is a token, and what a word is must be found out.
+r"""Byte-level text classification: each byte is a token, and words must be learned.
 
     python launch/train.py --config=experiments/diagnostics/bytes.py --workdir=runs/bytes --config.data.path=FOLDER
 
-or, of TFDS, `--config.data.name=imdb_reviews`.
+or, from TFDS, `--config.data.name=imdb_reviews`.
 
-Tay et al. 2020, "Long Range Arena", table 1, https://arxiv.org/abs/2011.04006, do so with the reviews of IMDb in 4,096
-bytes, `--config.data.context_length=4096 --config.model.context_length=4096`, where Transformers without a causal mask
-are right about 64.3% and linear ones about 65.9%. FOLDER has train.* and dev.*, .csv, .tsv or .jsonl, with columns
-`text` and `label`; `data.text`, `data.label` and `data.classes` say otherwise. A longer text is read in chunks.
+Tay et al. 2020, "Long Range Arena", table 1, https://arxiv.org/abs/2011.04006, use IMDb reviews of 4,096 bytes,
+`--config.data.context_length=4096 --config.model.context_length=4096`; the accuracy of Transformers without a causal
+mask is 64.3%, with linear attention 65.9%. FOLDER has train.* and dev.*, .csv, .tsv or .jsonl, with columns
+`text` and `label`; `data.text`, `data.label` and `data.classes` change this. A longer text is read in chunks.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -43,7 +43,7 @@ def get_config() -> ConfigDict:
     )
     config.model = small_model(ROTARY_ATTENTION) | dict(
         use='model.encoder:Encoder',
-        vocabulary=261,  # bytes, and the special tokens of an encoder
+        vocabulary=261,  # bytes and the special tokens of an encoder
         context_length=length,
         types=2,
         heads=dict(pooled=dict(use='head.pooled:Pooled', classes=classes, pool=dict(use='ops.pool:mean'))),

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compression: 31 symbols of 15, to be read off the last token of the row.
+"""Compression: 31 symbols from an alphabet of 15, to be reconstructed from the last token of the row.
 
     python launch/train.py --config=experiments/diagnostics/compression.py --workdir=runs/compression
 
 Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844,
-with the reader of their code: a feed-forward network of two layers, of the last token and the place's sinusoid.
+with the decoder of their code: a feed-forward network of two layers on the last token and the sinusoid of the position.
 """
 
 from ml_collections import ConfigDict, FieldReference

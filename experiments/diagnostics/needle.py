@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Needle in a haystack: a token that was there once, anywhere before; what followed it? Asked at the end of a row.
+"""Needle in a haystack: at the end of a row, recall the token that followed an earlier occurrence of the last token.
 
     python launch/train.py --config=experiments/diagnostics/needle.py --workdir=runs/needle
     python launch/evaluate.py --workdir=runs/needle --config.data.generator.depth=0.25 --length=256
 
-Trained on 64 tokens, the needle anywhere; measured at each depth, from 0 at the beginning to 1, and at any length.
-Gu, Dao 2023, "Mamba", section 4.1.2, https://arxiv.org/abs/2312.00752, has the task, as induction heads.
+Training has 64 tokens, with the needle anywhere; evaluation has any depth, from 0 at the beginning to 1, and any
+length. The task is the induction heads of Gu, Dao 2023, "Mamba", section 4.1.2, https://arxiv.org/abs/2312.00752.
 """
 
 from ml_collections import ConfigDict

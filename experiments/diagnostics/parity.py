@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parity of all bits so far, at each bit: learned on 3 to 40 bits, measured on up to 256.
+"""Parity of all bits so far, at each bit: trained on 3 to 40 bits, evaluated on up to 256.
 
     python launch/train.py --config=experiments/diagnostics/parity.py --workdir=runs/parity
 
 Grazzi et al. 2024, "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
-https://arxiv.org/abs/2411.12537: DeltaNet learns it where b goes up to 2, and not where it goes up to 1:
+https://arxiv.org/abs/2411.12537: DeltaNet learns it with b up to 2, and not with b up to 1:
 `--config.model.block.mixer.negative_eigenvalues=False`.
 """
 

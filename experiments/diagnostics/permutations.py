@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Products of permutations of three things, at each of them: the word problem of S3.
+"""Running products of permutations of three elements: the word problem of S3.
 
     python launch/train.py --config=experiments/diagnostics/permutations.py --workdir=runs/permutations
     python launch/train.py --config=experiments/diagnostics/permutations.py --workdir=runs/one_update \\
         --config.model.block.mixer.updates=1
 
-Siems et al. 2025, "DeltaProduct", section 5, https://arxiv.org/abs/2502.10297: two updates a token make any permutation
-of three in one layer, and one does not. They train on 128 tokens, 4,900 steps of 2,048 rows, 8 heads of 32, and begin
-rows with a token of its own, which S3 does not need (`tests/attention/test_delta_product_permutations.py`). As there,
-there is no convolution, no gate and no decay. `--config.data.generator.group.degree=5` with a vocabulary of 120 is S5.
+Siems et al. 2025, "DeltaProduct", section 5, https://arxiv.org/abs/2502.10297: one layer with two updates per token can
+represent any permutation of three elements, with one update it cannot. They train on 128 tokens, 4,900 steps of 2,048
+rows, 8 heads of 32, and add a start token, which S3 does not need
+(`tests/attention/test_delta_product_permutations.py`). As in the paper, there is no convolution, no gate and no decay.
+`--config.data.generator.group.degree=5` with a vocabulary of 120 is S5.
 """
 
 from ml_collections import ConfigDict

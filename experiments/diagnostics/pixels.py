@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Images of digits as sequences: each pixel is a token, row after row, and nothing tells a mixer where a row ends.
+r"""Pixel-level image classification: each pixel of a digit is a token, row after row, without marks of the row ends.
 
     python launch/train.py --config=experiments/diagnostics/pixels.py --workdir=runs/pixels
 
 scikit-learn's digits are 64 pixels; a stratified fifth is held out. Needs the extra `vision`. Tay et al. 2020, "Long
-Range Arena", table 1, https://arxiv.org/abs/2011.04006, ask it of CIFAR-10 in grey, 1,024 pixels, where Transformers
-without a causal mask name 42.4% and linear ones 42.3%. For those images, of TFDS or of a folder by class (`path`):
+Range Arena", table 1, https://arxiv.org/abs/2011.04006, use CIFAR-10 in grey, 1,024 pixels; the accuracy of
+Transformers without a causal mask is 42.4%, with linear attention 42.3%. For these images, from TFDS or a folder by
+class (`path`):
 
     --config.model.context_length=1024 --config.baseline="{'use': 'task.classification:majority'}" \
     --config.data="{'use': 'data.image.folder:ImageFolder', 'name': 'cifar10', 'classes': 10, 'size': [32, 32], \

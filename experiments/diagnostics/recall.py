@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-query associative recall: of pairs of a key and a value that were shown, the value of each key asked for.
+"""Multi-query associative recall: given pairs of keys and values, return the value of each queried key.
 
     python launch/train.py --config=experiments/diagnostics/recall.py --workdir=runs/recall
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recall of more pairs than a small state holds: up to 64 keys in rows of 128 tokens, asked as soon as they come back.
+"""Recall of more pairs than a small state can store: up to 64 keys in rows of 128 tokens, queried when a key recurs.
 
 python launch/train.py --config=experiments/diagnostics/recall_many.py --workdir=runs/recall_many
 """

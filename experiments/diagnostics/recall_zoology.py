@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-query associative recall as in Zoology's smallest setting, which attention solves there.
+"""Multi-query associative recall in Zoology's smallest setting, which attention solves in the paper.
 
     python launch/train.py --config=experiments/diagnostics/recall_zoology.py --workdir=runs/recall_zoology
 
 Arora et al. 2023, "Zoology", section 4 and figure 2, https://arxiv.org/abs/2312.04927: 4 pairs of 8,192 tokens in 64,
-two layers of attention alone, one head, width 64, learned positions, a tied embedding. They train for 12,500 steps of
-512 rows with dropout of 0.1 and the best of four learning rates; here it is 4,000 steps of 64 at one rate, without
-dropout. Embeddings start at length 1 here and are scaled up before the first layer: theirs start at 0.16. So few steps
-do not solve it: the pairs are learned one after another, each a step of a quarter (`experiments/RESULTS.md`).
+two layers of attention without feed-forward layers, one head, width 64, learned positions, a tied embedding. They train
+for 12,500 steps of 512 rows with dropout of 0.1 and the best of four learning rates; here training has 4,000 steps of
+64 rows at one rate, without dropout. Embeddings start at norm 1 here and are scaled up before the first layer; in the
+paper they start at 0.16. Such a short run does not solve the task: the pairs are learned one after another, each adding
+a quarter of the accuracy (`experiments/RESULTS.md`).
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Word vectors by skip-grams with negative sampling (Mikolov et al. 2013), of this machine's Python documentation.
+r"""Word vectors by skip-grams with negative sampling (Mikolov et al. 2013) on this machine's Python documentation.
 
     python launch/train.py --config=experiments/embedding/skip_gram.py --workdir=runs/words
     python launch/embed.py --workdir=runs/words --nearest=return
 
-Nothing is downloaded; --config.data.path=FILE takes a text of your own. What is learned is the table `embedding`, from
-which any other model starts whose table is as large, with its tokenizer; learned on, or as it is:
+Nothing is downloaded; --config.data.path=FILE takes your own text. The result is the table `embedding`. Any other model
+with a table of the same size can start from it, with its tokenizer; the table may be trained or, as here, frozen:
 
     python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=runs/started \
         --config.init_from=runs/words --config.adapt="{'use': 'train.init.partial:only', 'match': '^embedding$'}" \

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Answer questions by a span of a text: facts about people, of which one text holds many, from scratch.
+r"""Extractive question answering from scratch: each text has several facts about people.
 
     python launch/train.py --config=experiments/finetune/answer.py --workdir=runs/answer
     python launch/predict.py --workdir=runs/answer --question="What is the colour of Ada?" \
         --context="The colour of Boris is red. The city of Ada is New Tarn. The colour of Ada is dark green."
 
-Nothing is downloaded: the facts are generated. For questions of your own `data.path` is a file in SQuAD's format, or a
-folder with train.json and dev.json, and SQuAD itself is --config.data.name=squad. Real text wants longer rows, and a
-model that was pretrained:
+Nothing is downloaded: the facts are generated. For your own questions, `data.path` is a file in SQuAD's format, or a
+folder with train.json and dev.json; SQuAD itself is --config.data.name=squad. Real text needs longer rows and a
+pretrained model:
 
     --config.data.path=FOLDER --config.init_from=runs/bert --config.model.context_length=384 --config.data.stride=128 \
         --config.data.longest_question=64 --config.schedule.peak=5e-5
 
-Where questions may have no answer, as in SQuAD 2.0, --config.task.null=0.0 lets the model say that there is none.
+If questions may have no answer, as in SQuAD 2.0, --config.task.null=0.0 lets the model predict that there is none.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -35,7 +35,8 @@ def get_config() -> ConfigDict:
         heads=dict(tokens=dict(use='head.each_token:EachToken', classes=2)),
     )
     config.data.name = 'facts'
-    # Whose something is stands so many words before it: what distances mean is sooner learned than what places do.
+    # The owner of a fact is at a fixed distance before it, and relative positions are learned faster than absolute
+    # ones.
     config.model.position = dict(use='position.none:NoPosition')
     config.model.block.mixer.position = dict(
         use='position.relative_bias:RelativeBias',

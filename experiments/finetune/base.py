@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this folder share: a small encoder, how it is trained, and how text becomes its tokens.
+"""Base of the fine-tuning experiments: a small encoder, its training settings and its tokenizer.
 
-An experiment imports it from beside itself, and says what is learned, of what data, by which head. Without `init_from`
-the encoder learns from scratch; it is pre-norm, which learns sooner than BERT's post-norm in runs as short as these.
+An experiment imports it with `from .base import ...` and defines the task, the data and the head. Without `init_from`
+the encoder is trained from scratch; it is pre-norm, which learns faster than BERT's post-norm in such short runs.
 """
 
 from typing import Any
@@ -16,20 +16,20 @@ NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 
 
 def of_records(use: str, vocabulary: FieldReference, lowercase: bool = True, **data: Any) -> dict[str, Any]:
-    """Return data of records, in word pieces. Which records is for the user to say, by `name` or by `path`."""
+    """Return the data of records, in word pieces. The user gives the records by `name` or `path`."""
     where = dict(name=placeholder(str), path=placeholder(str), validation=0.1)
     tokenizer = dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary, lowercase=lowercase)
     return dict(use=use, **where, tokenizer=tokenizer, **data)
 
 
 def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference, **model: Any) -> ConfigDict:
-    """Return an experiment with an encoder of these fields, whose data have its context."""
+    """Return an experiment with an encoder of these fields; the data share its context length."""
     norm = dict(use='norm.layer:LayerNorm')
 
     config = settings(steps=600)
     config.eval_every = 200
     config.checkpoint_every = 200
-    config.init_from = ''  # a run or a Hugging Face directory, which gives the model too, but for its heads
+    config.init_from = ''  # a run or a Hugging Face directory; also defines the model, except the heads
     config.inherit = 'model'
     config.init_part = ''
     config.adapt = dict(use='train.init.partial:body')

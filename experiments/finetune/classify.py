@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Classify texts, or pairs of texts, of your own or of TFDS.
+r"""Classify texts or pairs of texts, your own or from TFDS.
 
     python launch/train.py --config=experiments/finetune/classify.py --workdir=runs/classify \
         --config.data.path=FOLDER --config.data.text=0 --config.data.label=1
     python launch/evaluate.py --workdir=runs/classify
     python launch/predict.py --workdir=runs/classify --text="A film like no other."
 
-It must be told of what: `data.path` is a .csv, .tsv or .jsonl file or a folder with train.* and dev.* of these, and
-`data.name` a TFDS dataset such as glue/sst2. `data.text` and `data.label` are columns, numbers where the file has no
-line of names; `data.pair` is that of a second text. `data.classes` is how many classes there are. A text longer than
+The data are required: `data.path` is a .csv, .tsv or .jsonl file or a folder with train.* and dev.* of these, or
+`data.name` is a TFDS dataset such as glue/sst2. `data.text` and `data.label` are columns, by number if the file has no
+header; `data.pair` is the column of a second text. `data.classes` is the number of classes. A text longer than
 the context is read in chunks.
 """
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Say a number of texts or of pairs of texts: how alike two sentences are, how many stars a review has.
+r"""Predict a number for texts or pairs of texts: the similarity of two sentences, the stars of a review.
 
     python launch/train.py --config=experiments/finetune/regress.py --workdir=runs/regress \
         --config.data.path=FOLDER --config.data.text=0 --config.data.pair=1 --config.data.value=2
     python launch/evaluate.py --workdir=runs/regress
     python launch/predict.py --workdir=runs/regress --text="A man sings." --pair="A man is singing."
 
-It must be told of what, as classify.py beside it; glue/stsb of TFDS is `data.name`, with the columns that stand here.
+The data are required, as in classify.py; for glue/stsb of TFDS set `data.name` and keep the default columns.
 `data.pair=None` is for single texts.
 """
 

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Find names in text, or tag its words in another way, of your own files or of TFDS.
+r"""Named entity recognition, or other tagging of words, on your own files or TFDS.
 
     python launch/train.py --config=experiments/finetune/tag.py --workdir=runs/tag \
         --config.data.path=FOLDER --config.data.classes=13
     python launch/evaluate.py --workdir=runs/tag
     python launch/predict.py --workdir=runs/tag --text="Ada Lovelace lived in London ."
 
-It must be told of what: `data.path` is a file of CoNLL columns or a folder with train.conll and dev.conll, and
-`data.name` a TFDS dataset such as conll2003, whose column of names is --config.data.tags=ner. `data.classes` is how
-many tags there are. For tags that are not BIO, such as parts of speech, set `data.check` to None, and to
-"{'use': 'metric.sequence:matched'}" both `task.measure` and `baseline.measure`.
+The data are required: `data.path` is a file of CoNLL columns or a folder with train.conll and dev.conll, or
+`data.name` is a TFDS dataset such as conll2003, whose entity column is --config.data.tags=ner. `data.classes` is the
+number of tags. For tags that are not BIO, such as parts of speech, set `data.check` to None, and both `task.measure`
+and `baseline.measure` to "{'use': 'metric.sequence:matched'}".
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classification of graphs of your own: TokenGT on a file of JSON lines, an object for each graph.
+"""Classification of your own graphs: TokenGT on a file of JSON lines, one object per graph.
 
     {"nodes": ["C", "C", "O"], "edges": [[0, 1, "single"], [1, 2, "double"]], "label": "toxic"}
 
@@ -9,8 +9,8 @@
 
     python launch/predict.py --workdir=runs/molecules --file=NEW.jsonl
 
-A node is the name of its type, or a list of features; `node_features` says how many types or features there are. A
-number that does not fit the file is refused, with the one that would. A fifth of each class is held out. The 1,000
+A node is the name of its type, or a list of features; `node_features` is the number of types or features. A
+number that does not match the file raises an error with the right one. A fifth of each class is held out. The 1,000
 steps take about five minutes on two cores.
 """
 

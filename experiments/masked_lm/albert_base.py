@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""ALBERT base: one layer gone through twelve times, embeddings of 128 features, sentence order in place of next ones.
+r"""ALBERT base: one shared layer applied twelve times, embeddings of width 128, sentence order prediction.
 
     python launch/train.py --config=experiments/masked_lm/albert_base.py --workdir=runs/albert \
         --config.data.path=FOLDER
 
-Lan et al. 2020, https://arxiv.org/abs/1909.11942, tables 1 and 2: 11,683,584 parameters without what its pretraining
-adds. Made for accelerators.
+Lan et al. 2020, https://arxiv.org/abs/1909.11942, tables 1 and 2: 11,683,584 parameters without the pretraining heads.
+For accelerators.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this folder share: BERT's encoder and how it is pretrained, on what data.
+"""Base of the masked language models: BERT's encoder, its pretraining and its data.
 
-An experiment imports it from beside itself and gives the sizes. Run as it stands, it trains on the documentation of the
-Python that runs it: nothing is downloaded. What differs within the family (RoBERTa, ALBERT, ELECTRA ...) is set after.
+An experiment imports it with `from .base import ...` and gives the sizes. By default it trains on the documentation of
+the Python that runs it: nothing is downloaded. Members of the family (RoBERTa, ALBERT, ELECTRA ...) change fields
+    after.
 """
 
 from typing import Any
@@ -44,7 +45,7 @@ def bert_block(heads: Any, dropout: Any, ratio: Any = 4.0) -> dict[str, Any]:
 
 
 def masked_lm(vocabulary: FieldReference, context_length: FieldReference, **model: Any) -> ConfigDict:
-    """Return an experiment with an encoder of these fields, whose data have its context and its vocabulary."""
+    """Return an experiment with an encoder of these fields; the data share its context length and vocabulary."""
     config = settings(steps=1000)
     config.eval_batches = 20
     config.task = dict(

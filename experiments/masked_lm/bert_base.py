@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""BERT base as published: 109,482,240 parameters without what its pretraining adds, 110,106,428 with it.
+r"""BERT base as published: 109,482,240 parameters without the pretraining heads, 110,106,428 with them.
 
     python launch/train.py --config=experiments/masked_lm/bert_base.py --workdir=runs/bert_base \
         --config.data.path=FOLDER
 
-Devlin et al. 2019, https://arxiv.org/abs/1810.04805, appendix A.2. Large, of 335,141,888 and 336,226,108:
+Devlin et al. 2019, https://arxiv.org/abs/1810.04805, appendix A.2. BERT large, with 335,141,888 and 336,226,108:
 
     --config.model.width=1024 --config.model.layers=24 --config.model.block.mixer.heads=16
 
-Made for accelerators. The embedded corpus that it names serves to try it out; to train, give it gigabytes of your own,
-and its vocabulary by --config.data.tokenizer="{'use': 'data.tokenizer.file:TokenizerFile', 'path': 'vocab.txt'}".
+For accelerators. The default corpus is only for trying it out; for training, use gigabytes of your own text,
+and BERT's vocabulary with --config.data.tokenizer="{'use': 'data.tokenizer.file:TokenizerFile', 'path': 'vocab.txt'}".
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""A student of half the depth learns from a trained encoder: DistilBERT's three losses.
+r"""Distillation of an encoder into a student of half its depth, with DistilBERT's three losses.
 
     python launch/train.py --config=experiments/masked_lm/distil.py --workdir=runs/distilled \
         --config.init_from=runs/bert
     python launch/train.py --config=experiments/finetune/classify.py --workdir=runs/sst2 \
         --config.init_from=runs/distilled --config.init_part=student ...
 
-Sanh et al. 2019, https://arxiv.org/abs/1910.01108. The teacher is what `init_from` names, a run or a Hugging Face
-directory; the student here is that of the quickstart's. Of BERT base's teacher it is of 66,362,880 parameters:
+Sanh et al. 2019, https://arxiv.org/abs/1910.01108. `init_from` names the teacher, a run or a Hugging Face
+directory; the student here fits the quickstart's encoder. For BERT base as teacher it has 66,362,880 parameters:
 
     --config.model.student.width=768 --config.model.student.layers=6 ... with experiments/masked_lm/bert_base.py's sizes
 """

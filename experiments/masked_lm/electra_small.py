@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""ELECTRA small: a generator fills masks in, and a discriminator tells which tokens were replaced.
+r"""ELECTRA small: a generator fills in masks, and a discriminator detects replaced tokens.
 
     python launch/train.py --config=experiments/masked_lm/electra_small.py --workdir=runs/electra \
         --config.data.path=FOLDER
@@ -8,7 +8,7 @@ r"""ELECTRA small: a generator fills masks in, and a discriminator tells which t
         --config.init_from=runs/electra --config.init_part=discriminator ...
 
 Clark et al. 2020, https://arxiv.org/abs/2003.10555, table 6: a discriminator of 14 M parameters (13,549,057 with 512
-positions), a generator a quarter as wide, embeddings of 128 features that both share. Made for accelerators; to
+positions), a generator a quarter as wide, and shared embeddings of width 128. For accelerators; to
 try it on a CPU: --config.model.discriminator.layers=2 --config.model.generator.layers=2 --config.batch_size=16.
 """
 
@@ -29,7 +29,7 @@ def get_config() -> ConfigDict:
 
     def encoder(width: int, heads: int, head: dict[str, Any]) -> dict[str, Any]:
         sizes = dict(width=width, layers=12, dropout=dropout, block=bert_block(heads, dropout), heads=head)
-        # `to_dict` would copy the references, and data and models no longer share a context and a vocabulary.
+        # `to_dict` would copy the references, so data and models would no longer share a context length and vocabulary.
         return dict(config.model.items(preserve_field_references=True)) | sizes
 
     told = dict(use='head.each_token:EachToken', classes=1, activation=GELU, kernel_init=NORMAL)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small BERT of the Python documentation on this very machine: masked tokens and next sentences, in ten CPU minutes.
+"""A small BERT on the Python documentation of this machine: masked tokens and next sentences, in ten CPU minutes.
 
     python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bert
     python launch/fill_mask.py --workdir=runs/bert --text="The [MASK] argument must be a [MASK]."
 
-What is not said here is in base.py beside it. In a run as short as this pre-norm blocks learn sooner than BERT's
-post-norm, and rotary positions much sooner than learned ones, which must find out first what is next to what.
+Other settings are in base.py. In such a short run pre-norm blocks learn faster than BERT's post-norm, and rotary
+positions much faster than learned ones, which must first learn the order of positions.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""RoBERTa base: BERT without next sentences, on passages of one document, masked anew each time, in large batches.
+r"""RoBERTa base: BERT without next sentence prediction, on passages of one document, dynamic masking, large batches.
 
     python launch/train.py --config=experiments/masked_lm/roberta_base.py --workdir=runs/roberta \
         --config.data.path=FOLDER
 
 Liu et al. 2019, https://arxiv.org/abs/1907.11692, sections 4 and 5 and table 9: 124,695,897 parameters; the
-published model has 1,536 more, for two positions that it never uses. Its tokens are byte pairs. Made for accelerators.
+published model has 1,536 more, for two positions that it never uses. The tokenizer is byte-level BPE. For accelerators.
 """
 
 from ml_collections import ConfigDict, FieldReference

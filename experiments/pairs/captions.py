@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Images and captions of your own, from a table of both, .csv, .tsv or .jsonl: CLIP with a ViT-S/16.
+"""CLIP with a ViT-S/16 on your own images and captions, from a .csv, .tsv or .jsonl table.
 
     python launch/train.py --config=experiments/pairs/captions.py --workdir=runs/mine --config.data.path=captions.csv
     python launch/zero_shot.py --workdir=runs/mine --image=a.png --classes="a dog,a cat"
 
-The table has the columns `image`, a path from its own folder, and `caption`; others are named by `config.data.image`
-and `config.data.caption`. It was tried on tables of a few images only.
+The table has the columns `image`, a path relative to its folder, and `caption`; `config.data.image` and
+`config.data.caption` name other columns. Tested only on tables of a few images.
 """
 
 from ml_collections import ConfigDict, FieldReference

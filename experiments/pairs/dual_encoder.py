@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments on images and captions share: two towers, whose heads end in one space."""
+"""Base of the experiments on images and captions: two towers whose heads project into a shared space."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ class Inputs:
 
 
 def shapes(task: dict[str, Any], **model: Any) -> ConfigDict:
-    """Return a run of a small ViT and a small causal text encoder on drawn shapes. Args: model, its other fields."""
+    """Return a run of a small ViT and a small causal text encoder on generated shapes. Args: model, other fields."""
     inputs = Inputs(side=32, patch=8, vocabulary=FieldReference(320), context_length=FieldReference(16))
     small = Size(width=64, layers=2, heads=4)
 
@@ -50,8 +50,8 @@ def dual_encoder(
     """Return a run of a ViT and a causal text encoder, without its data.
 
     Args:
-        shared: width of the space in which vectors are compared.
-        model: its other fields.
+        shared: width of the shared embedding space.
+        model: other fields of the model.
     """
     head, side = dict(use='head.pooled:Pooled', classes=FieldReference(shared), bias=False), inputs.side // inputs.patch
     patches = dict(use='embed.patch:PatchEmbedding', patch=inputs.patch)
@@ -84,7 +84,7 @@ def dual_encoder(
 
 
 def _tower(size: Size, mask: str) -> dict[str, Any]:
-    """What both towers have. Args: mask, of the attention."""
+    """Return the common fields of both towers. Args: mask of the attention."""
     norm = dict(use='norm.layer:LayerNorm')
     return dict(
         use='model.encoder:Encoder',

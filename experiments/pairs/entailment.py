@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Sentence-BERT of pairs of texts with a class, as entailment: softmax of (u, v, |u - v|).
+r"""Sentence-BERT on classified pairs of texts, such as entailment: softmax over (u, v, |u - v|).
 
     python launch/train.py --config=experiments/pairs/entailment.py --workdir=runs/entail \
         --config.data.path=FOLDER --config.data.text=0 --config.data.pair=1 --config.data.label=2
     python launch/search.py --workdir=runs/entail --corpus=README.md --query="how to train a model"
 
-It must be told of what, as finetune/classify.py, which reads both texts in one row (a cross-encoder); snli and
-multi_nli of TFDS are `data.name`, with the columns that stand here. The vectors are those of the head `pooled`.
+The data are required, as in finetune/classify.py, which reads both texts in one row (a cross-encoder); for snli and
+multi_nli of TFDS set `data.name` and keep the default columns. The embeddings are the output of the head `pooled`.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Sentence-BERT of texts with a number for how alike they are: the cosine of their vectors is to say it.
+r"""Sentence-BERT on pairs of texts with a similarity score, predicted by the cosine of their embeddings.
 
     python launch/train.py --config=experiments/pairs/similarity.py --workdir=runs/similar \
         --config.data.path=FOLDER --config.data.text=0 --config.data.pair=1 --config.data.value=2 \
@@ -9,11 +9,12 @@ r"""Sentence-BERT of texts with a number for how alike they are: the cosine of t
 
 On the STS benchmark's development set, after 400 steps in rows of 32 tokens, from runs/sbert: Spearman 0.680 (three
 seeds, 95% interval 0.663 to 0.697), in 1.3 minutes of CPU time; from masked_lm/quickstart.py at half of its steps 0.694
-(one seed), in 2.5; by the tokens in common 0.654. The cross-encoder of finetune/regress.py has 0.212 (0.187 to 0.236)
+(one seed), in 2.5 minutes; for token overlap 0.654. The cross-encoder of finetune/regress.py has 0.212 (0.187 to 0.236)
 after as many steps from runs/sbert.
 
-It must be told of what, as finetune/regress.py, which reads both texts in one row (a cross-encoder); glue/stsb of TFDS
-is `data.name`, with the columns that stand here. `task.highest` is the value of two texts that mean the same: 5 in STS.
+The data are required, as in finetune/regress.py, which reads both texts in one row (a cross-encoder); for glue/stsb of
+TFDS set `data.name` and keep the default columns. `task.highest` is the score of two texts with the same meaning: 5 in
+STS.
 """
 
 from ml_collections import ConfigDict, FieldReference

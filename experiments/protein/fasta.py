@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Hidden residues of proteins of your own, in FASTA files (.fasta or .faa, plain or gzipped).
+r"""Masked residues of your own proteins, in FASTA files (.fasta or .faa, plain or gzipped).
 
     python launch/train.py     --config=experiments/protein/fasta.py --workdir=runs/proteins \
         --config.data.path=FILE.fasta
@@ -8,11 +8,11 @@ r"""Hidden residues of proteins of your own, in FASTA files (.fasta or .faa, pla
     python launch/embed.py     --workdir=runs/proteins --text=MALWMRLLPLLALLALWGPD --text=MALWTRLRPLLALLALWPPP \
         --out=vectors.npy
 
-A tenth of a file is held out by a hash of each sequence, so that equal ones are on one side. A folder with train.fasta
-and validation.fasta, as clusters of similar sequences need, is taken as it is. Residues are hidden as in ESM-2, 15% of
-them, of which 80% become [MASK] and 10% any token.
+A tenth of a file is held out by a hash of each sequence, so equal sequences are in the same split. For splits by
+clusters of similar sequences, give a folder with train.fasta and validation.fasta. Masking is as in ESM-2: 15% of the
+residues, 80% of these replaced by [MASK] and 10% by a random token.
 
-4,813,343 parameters, made for accelerators; 814,111 with --config.model.width=128 --config.model.layers=4.
+4,813,343 parameters, for accelerators; 814,111 with --config.model.width=128 --config.model.layers=4.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hidden residues of generated proteins, with motifs and paired strands, of which the best prediction is known.
+"""Masked residues of generated proteins with motifs and paired strands, whose optimal prediction is known.
 
     python launch/train.py    --config=experiments/protein/motifs.py --workdir=runs/motifs
     python launch/evaluate.py --workdir=runs/motifs
     python launch/embed.py    --workdir=runs/motifs --text=KTACAGWRLGPS --text=KTACAGWRLGPT
 
-All that is predicted is hidden, and no token is replaced by another, so that the best prediction can be computed. The
-run takes 3 minutes of processor time on two cores. On the 8,237 hidden residues of 1,000 sequences, one seed:
+Every predicted token is masked, and no token is replaced by another, so the optimal prediction can be computed. The
+run takes 3 minutes of processor time on two cores. On the 8,237 masked residues of 1,000 sequences, one seed:
 
                                      accuracy   loss [nats]
     the most frequent residue           0.079         2.975
     no positions                        0.104         2.887
     rotary positions, as here           0.401         1.972
-    the best prediction there is        0.412         1.858
+    the optimal prediction              0.412         1.858
 
-Of the 2,587 residues that the rest tells with a probability above 0.99, 98.6% are right. Without positions:
+Of the 2,587 residues that the others determine with a probability above 0.99, 98.6% are right. Without positions:
 
     --config.model.block.mixer.position="{'use': 'position.none:NoPosition'}"
 """

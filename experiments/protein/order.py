@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which of two motifs comes first in a protein: a class that only the order of the residues tells.
+"""Classification of proteins by the order of two motifs, which needs positions.
 
     python launch/train.py    --config=experiments/protein/motifs.py --workdir=runs/motifs
     python launch/train.py    --config=experiments/protein/order.py --workdir=runs/order --config.init_from=runs/motifs
     python launch/evaluate.py --workdir=runs/order
     python launch/predict.py  --workdir=runs/order --text=KISDSARLRTRAQRTLDADSTRFALADIGKTTRCQIMNCIRHMAPIGATAIHGKFHVGI
 
-Both classes are made of the same motifs, so without positions no model is right more than half of the time. The 100
-steps take half a minute of processor time. Accuracy on 1,000 sequences, of which 495 begin with the P-loop:
+Both classes have the same motifs, so no model without positions exceeds chance. The 100
+steps take half a minute of processor time. Accuracy on 1,000 sequences, 495 of which begin with the P-loop:
 
     1.000   from the pretrained encoder
     0.999   from scratch
     0.495   from an encoder that was pretrained without positions
 
-Records of your own are files that end in .csv, .tsv or .jsonl with columns `data.text` and `data.label`, or in .fasta,
-of which the text is `sequence` and the class may be the `description`, the header after its first word:
+Your own records are .csv, .tsv or .jsonl files with columns `data.text` and `data.label`, or .fasta files, where the
+text is `sequence` and the class may be the `description`, the header after its first word:
 
     --config.data.path=FILE.fasta --config.data.label=description --config.data.classes=N
 """

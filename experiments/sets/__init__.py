@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments on unordered sets of vectors: no tokens, no positions."""
+"""Experiments on unordered sets of vectors, without positions."""

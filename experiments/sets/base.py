@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classifier of unordered frames: an encoder without positions, and the mean of its outputs.
+"""Classifier of unordered frames: an encoder without positions, and mean pooling.
 
-Its prediction is the same for every order of the frames.
+Its prediction is invariant to the order of the frames.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -12,11 +12,11 @@ from saccade.experiments.run_settings import settings
 def frame_classifier(
     steps: int, context_length: int, classes: int
 ) -> tuple[ConfigDict, FieldReference, FieldReference]:
-    """Return the config of a classifier of sets of frames, less its data, and the two sizes that these share with it.
+    """Return the config of a classifier of sets of frames, without its data, and the two sizes to share with the data.
 
     Args:
-        context_length: frames of a row.
-        classes: of rows.
+        context_length: frames per row.
+        classes: number of classes.
     """
     context_length, classes = FieldReference(context_length), FieldReference(classes)
     norm = dict(use='norm.layer:LayerNorm')

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: experiments over the values of some fields."""
+"""Suites: several sweeps over the same variants."""

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which mixer can do what? Six abilities, on rows of 32 tokens, by mixers of every family.
+"""Abilities of mixers: six diagnostics, on rows of 32 tokens, by mixers of every family.
 
     python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=quick --jobs=2
 
-Recall of values of a row's own, a state that flips, copying some tokens, induction, a stack and counters. States and
-counters are measured on rows four times as long, too.
+The abilities are in-context recall, parity, selective copying, induction, a stack and counters. Parity and
+counters are also evaluated on rows four times as long.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def get_suite() -> dict[str, Any]:
 
 
 def task(generator: dict[str, Any], vocabulary: int, longer: bool = False) -> dict[str, Any]:
-    """A sweep over mixers. Args: longer, whether rows are measured that are longer than those of training."""
+    """Return a sweep over mixers. Args: longer, also evaluate on rows longer than in training."""
     return dict(
         config='experiments/diagnostics/recall.py',
         sweep='experiments/sweeps/diagnostics.py',

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which mixer can do what: six abilities by 30 mixers.
+"""Suite of the results page: six abilities by 30 mixers.
 
     python launch/suite.py --suite=experiments/suites/standing.py --workdir=runs/standing --jobs=2 \\
         --page=docs/results/diagnostics.md
 
-It makes the page of results anew. `experiments/suites/diagnostics.py` has the tasks; attention with other
+It regenerates the page of results. The tasks are in `experiments/suites/diagnostics.py`; attention with other
 projections is left out.
 """
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which attention, with as many parameters each?
+"""Sweep over attention variants with equal numbers of parameters.
 
     python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/attention.py \
         --workdir=runs/attention --jobs=2
 
-Every causal mixer, kernel, softmax and score term, and the masks of sparse attention, trained alike; what a variant
-has fewer parameters of in attention, its feed-forward layers have more of. The report shows the loss beside that of a
-bigram model, speed, memory, FLOPs, and the bytes a token leaves to decode with.
+Every causal mixer, kernel, softmax and score term, and the masks of sparse attention, with the same training; a variant
+with fewer parameters in attention has more in its feed-forward layers. The report shows the loss compared with a
+bigram model, speed, memory, FLOPs, and the bytes of decoding state per token.
 """
 
 MIXER = 'model.block.mixer'
@@ -44,7 +44,7 @@ def get_sweep() -> dict:
 
 
 def mixers() -> dict[str, dict]:
-    """Those that are no setting of multi-head attention."""
+    """Return the mixers that are not settings of multi-head attention."""
     scores = dict(heads=HEADS, kernel=PLAIN, mask=CAUSAL, position=ROTARY)
     return dict(
         latent=scores | LATENT | dict(use='attention.latent:Latent', norm=NORM),

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long may a sequence be that passes through one vector, and how long with attention?
+"""Bottleneck of the fixed context vector: accuracy by sequence length, without and with attention.
 
     python launch/sweep.py --config=experiments/translation/copying.py --sweep=experiments/sweeps/bottleneck.py \\
         --workdir=runs/bottleneck --jobs=2
     python launch/report.py --workdir=runs/bottleneck --metric=accuracy
 
-Copying and reversing 10 to 200 symbols, as Cho et al. 2014, section 4, https://arxiv.org/abs/1409.1259, and Bahdanau et
-al. 2015, figure 2, https://arxiv.org/abs/1409.0473, have it of sentences. Without attention the decoder is given the
-encoder's last state at every step; with it, it is Luong's. The report draws accuracy by length, and exact_match
-(--metric=exact_match) is the share of sequences that are written without a mistake.
+Copying and reversing 10 to 200 symbols; Cho et al. 2014, section 4, https://arxiv.org/abs/1409.1259, and Bahdanau et
+al. 2015, figure 2, https://arxiv.org/abs/1409.0473, measure sentences. Without attention the decoder gets the
+encoder's last state at every step; attention is Luong's. The report draws accuracy by length; exact_match
+(--metric=exact_match) is the share of sequences without a mistake.
 """
 
 LENGTHS = (10, 20, 50, 100, 200)  # symbols
@@ -35,6 +35,6 @@ def _data(task: str, length: int) -> dict:
     use = f'data.synthetic.sequences:{task.capitalize()}'
     return {
         'data.generator': dict(use=use, symbols=10, shortest=length, longest=length),
-        'data.source_context_length': length + 1,  # the end token is one
+        'data.source_context_length': length + 1,  # including the end token
         'data.context_length': length + 1,
     }

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""From the fixed context vector to attention: every way in which a recurrent decoder may know its source.
+r"""Sweep over recurrent decoders, from the fixed context vector to attention.
 
     python launch/sweep.py --config=experiments/translation/dates_recurrent.py --sweep=experiments/sweeps/decoders.py \
         --workdir=runs/decoders --jobs=2
 
-Luong et al. 2015, section 3, https://arxiv.org/abs/1508.04025, has most of these side by side. Encoder, cell and width
+Luong et al. 2015, section 3, https://arxiv.org/abs/1508.04025, compare most of these. Encoder, cell and width
 are the same throughout.
 """
 

@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which mixer can do it, each with the learning rate that suits it?
+"""Sweep over mixers on one diagnostic, each with a tuned learning rate.
 
     python launch/sweep.py --config=experiments/diagnostics/recall.py --sweep=experiments/sweeps/diagnostics.py \\
         --workdir=runs/recall --jobs=2
     python launch/report.py --workdir=runs/recall --metric=accuracy
 
-Any diagnostic may be the config. Causal mixers of every family, as large as the config's own; four rates are tried for
-each on one seed, and five seeds compared with the best. `--size=NAME` takes one of six sizes, `--budget=MINUTES` the
-largest that fits: `all`; `halving`, with a search by halving; `short`, 1,000 steps; `quick`, 300 steps and three seeds,
-without what is attention with other projections; `few`, 500 steps of seven mixers; `least`, 300 of these, three seeds.
+Any diagnostic may be the config. The mixers are causal ones of every family, with the size of the config's own model;
+four rates are searched for each on one seed, and five seeds compared at the best rate. `--size=NAME` selects one of six
+sizes, `--budget=MINUTES` the largest that fits: `all`; `halving`, with a search by halving; `short`, 1,000 steps;
+`quick`, 300 steps and three seeds, without attention with other projections; `few`, 500 steps of seven mixers; `least`,
+300 steps of these, three seeds.
 """
 
 from typing import Any
@@ -28,7 +29,7 @@ ATTENTION = dict(
 
 
 RATES = dict(by={'schedule.peak': [3e-4, 1e-3, 3e-3, 1e-2]}, seeds=[100], metric='accuracy')
-# Attention of which projections, or what heads are handed, are other ones.
+# Attention with other projections or other inputs of heads.
 PROJECTED = (
     'latent',
     'grouped_latent',
@@ -39,7 +40,7 @@ PROJECTED = (
     'value_residual',
     'persistent_memory',
 )
-# Of each kind one: all tokens, few tokens, a sum, a decaying sum, an overwritten state, the same with a sign, a cell.
+# One of each kind: all tokens, few tokens, a sum, a decaying sum, an overwritten state, the same with a sign, a cell.
 FEW = ('attention', 'window', 'linear', 'retention', 'delta_net', 'delta_net_negative', 'lstm')
 
 
@@ -72,7 +73,7 @@ def mixers() -> dict[str, dict[str, Any]]:
 
 
 def attentions() -> dict[str, dict[str, Any]]:
-    """Those with a weight for each pair of tokens, or for those pairs that they choose."""
+    """Return the mixers with a weight for each pair of tokens, or for selected pairs."""
     window = dict(use='ops.mask:all_of', masks=[dict(use='ops.mask:Window', left=15), dict(use='ops.mask:Causal')])
     without = dict(position=dict(use='position.none:NoPosition'))
     latent = dict(rank=32, head_width=32, value_width=32, rotated_width=16, norm=NORM)
@@ -123,7 +124,7 @@ def attentions() -> dict[str, dict[str, Any]]:
 
 
 def recurrences() -> dict[str, dict[str, Any]]:
-    """Those with a state of fixed size."""
+    """Return the mixers with a state of fixed size."""
     without = dict(position=dict(use='position.none:NoPosition'))
     cell = dict(use='recurrent.mixer.recurrent:Recurrent')
     return dict(

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Must the embedding be learned, or can the rest of the model absorb a frozen one, a random one, none at all?
+r"""Sweep over embeddings: trained or frozen, pretrained or random, and none.
 
     python launch/sweep.py --config=experiments/finetune/classify.py --sweep=experiments/sweeps/embeddings.py \
         --workdir=runs/embeddings --jobs=2 --config.init_from=runs/bytes --config.data.context_length=128 \
         --config.data.path=FILE --config.data.text=0 --config.data.label=1
 
-Without an embedding, tokens are one-hot vectors: so there must be as many features as tokens, and these are bytes.
-`init_from` is a run that gives all variants their architecture, and two of them their embedding:
+Without an embedding, tokens are one-hot vectors, so the width must be at least the vocabulary; here tokens are bytes.
+`init_from` is a run that defines the architecture of all variants, and the embedding of two of them:
 
     python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bytes \
         --config.data.tokenizer="{'use': 'data.tokenizer.byte:Byte', 'end': None, \

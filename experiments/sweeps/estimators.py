@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""By which estimate of its gradient does hard attention learn to follow a pointer, and how soon?
+"""Sweep over gradient estimators of hard attention: how fast does it learn to follow a pointer?
 
     python launch/sweep.py --config=experiments/translation/pointer.py --sweep=experiments/sweeps/estimators.py \\
         --workdir=runs/estimators --jobs=2
     python launch/report.py --workdir=runs/estimators --metric=exact_match
 
-Soft attention and none at all stand beside the three; their bias and variance are `launch/claims.py --what=estimators`.
+The sweep also has soft attention and no attention; `launch/claims.py --what=estimators` gives bias and variance.
 """
 
 CELLS = dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=64), layers=1, dropout=0.0)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Three mixers with a state of fixed size beside softmax attention: gated DeltaNet, Kimi delta attention, Mamba-2.
+"""Softmax attention and three mixers with a fixed-size state: gated DeltaNet, Kimi delta attention, Mamba-2.
 
     python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/fixed_state.py \\
         --config.model.layers=2 --config.steps=200 --workdir=runs/fixed_state --jobs=1
     python launch/report.py --workdir=runs/fixed_state
 
-Each is trained with three seeds, and has as many parameters as the config's own model, to 1%. The report says what
-each takes: tokens a second, temporary bytes of a step, and bytes of the state to decode with.
+Each is trained with three seeds, and has as many parameters as the config's own model, to 1%. The report shows
+tokens per second, temporary bytes of a step, and bytes of the decoding state.
 """
 
 from typing import Any

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many heads, at equal width?
+"""Sweep over the number of heads at equal width.
 
     python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/heads.py \
         --workdir=runs/heads --jobs=2
 
-Heads split the width among them, so every variant has the same parameters and the same FLOPs. Whether a few are best
-and more bring little (Vaswani et al. 2017, table 3, rows A) is what the report shows.
+Heads split the width, so every variant has the same parameters and the same FLOPs. Compare with Vaswani et al. 2017,
+table 3, rows A, where a few heads are best and more add little.
 """
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which learning rate, by which schedule?
+"""Sweep over learning rates and schedules.
 
     python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/learning_rate.py \
         --workdir=runs/learning_rate --jobs=2 --config.steps=240 --config.eval_every=60
 
-Does the best peak depend on how the rate falls from it: along a cosine, in the last fifth, or not at all?
+Does the best peak depend on the decay: along a cosine, in the last fifth, or none?
 """
 
 WARMUP, DECAY = 20, 48  # of 240 steps

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many tokens should be masked?
+"""Sweep over the masking rate.
 
     python launch/sweep.py --config=experiments/masked_lm/quickstart.py --sweep=experiments/sweeps/masking_rate.py \
         --workdir=runs/masking_rate --jobs=2
 
-BERT masks 15% of them; Wettig et al. 2023, "Should You Mask 15% in Masked Language Modeling?", find 40% better for
-large models, https://arxiv.org/abs/2202.08005. More masks are more to learn from in a row, and less to tell it from.
-Each run is measured at its own rate, and few masks are easier than many: so compare the accuracy of the pairs
-(`--metric=pair_accuracy`), or what is fine-tuned from the runs, and not their losses.
+BERT masks 15% of the tokens; Wettig et al. 2023, "Should You Mask 15% in Masked Language Modeling?", find 40% better
+for large models, https://arxiv.org/abs/2202.08005. More masks give more targets per row, and less context for each.
+Each run is evaluated at its own rate, and fewer masks are easier, so do not compare losses: compare the accuracy of the
+pairs (`--metric=pair_accuracy`), or runs that are fine-tuned from these.
 """
 
 

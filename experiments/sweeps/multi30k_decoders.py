@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""What attention was invented for: captions translated without it, with Bahdanau's, and with Luong's.
+r"""Translation of captions without attention, with Bahdanau's, and with Luong's.
 
     python launch/sweep.py --config=experiments/translation/multi30k_recurrent.py \
         --sweep=experiments/sweeps/multi30k_decoders.py --workdir=runs/m30k_decoders --config.data.path=DIR

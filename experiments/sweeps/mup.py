@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Does the best learning rate of a narrow model serve a wide one: in muP, and without?
+"""Learning rate transfer across widths, with muP and with the standard parametrisation.
 
     python launch/sweep.py --config=experiments/causal_lm/mup.py --sweep=experiments/sweeps/mup.py \
         --workdir=runs/mup_sweep --jobs=2 --config.steps=240 --config.eval_every=60
 
-A model eight times as wide is trained in both parametrisations, which are one and the same at the base width. In muP
-(Yang et al. 2022, figure 1) the rate that is best at the base width is best there too; without, the best is lower.
+A model eight times as wide is trained in both parametrisations, which are equal at the base width. In muP
+(Yang et al. 2022, figure 1) the best rate is the same at both widths; without muP it is lower for the wide model.
 """
 
 BASE, WIDE = 32, 256

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Does DeltaNet learn parity where b goes up to 2, and where it goes up to 1?
+"""Parity by DeltaNet with b up to 2 and with b up to 1.
 
     python launch/sweep.py --config=experiments/diagnostics/parity.py --sweep=experiments/sweeps/parity.py \\
         --workdir=runs/parity
     python launch/report.py --workdir=runs/parity --metric=accuracy
 
 Grazzi et al. 2024, "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", section 5.1,
-https://arxiv.org/abs/2411.12537: trained on 3 to 40 bits and measured on 40 to 256, 1.000 and 0.017 of the way from
-chance to that.
+https://arxiv.org/abs/2411.12537: trained on 3 to 40 bits and evaluated on 40 to 256, the accuracies, rescaled from
+chance (0) to perfect (1), are 1.000 and 0.017.
 """
 
 

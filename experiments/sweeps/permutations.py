@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many updates a token does one layer need for the permutations of three things?
+"""Permutations of three elements by one layer, with different numbers of updates per token.
 
     python launch/sweep.py --config=experiments/diagnostics/permutations.py \\
         --sweep=experiments/sweeps/permutations.py --workdir=runs/permutations

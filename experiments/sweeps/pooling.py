@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""What stands for a text: its first token, [CLS], the mean of all, or the largest of each feature?
+r"""Sweep over pooling of a text: the first token, [CLS], the mean over tokens, or the maximum.
 
     python launch/sweep.py --config=experiments/finetune/classify.py --sweep=experiments/sweeps/pooling.py \
         --workdir=runs/pooling --jobs=2 --config.data.path=FILE --config.data.text=0 --config.data.label=1
 
 Devlin et al. 2019, "BERT", read [CLS]; Reimers, Gurevych 2019, "Sentence-BERT", table 6, https://arxiv.org/abs/1908.10084,
-found the mean best, and the maximum behind both where vectors are compared. `--config.init_from=runs/bert` asks it of a
-pretrained encoder.
+found the mean best and the maximum worst for comparing embeddings. `--config.init_from=runs/bert` uses a pretrained
+encoder.
 """
 
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which position scheme, and which of them serve sequences longer than they were trained on?
+"""Sweep over position schemes, with extrapolation to sequences longer than in training.
 
     python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/position.py \
         --workdir=runs/position --jobs=2
 
-Trained on 64 tokens, measured on 64, 128, 256 and 512 (Press et al. 2022, "Train Short, Test Long",
-https://arxiv.org/abs/2108.12409). The table of learned positions has rows for all of them, of which training reaches
-the first 64 alone. Sinusoids are tried at the paper's size and at that of the embeddings here, which start at 0.02.
+Trained on 64 tokens, evaluated on 64, 128, 256 and 512 (Press et al. 2022, "Train Short, Test Long",
+https://arxiv.org/abs/2108.12409). The table of learned positions has 512 rows, of which training reaches only
+the first 64. Sinusoids have the paper's scale and the scale of the embeddings here, which start at 0.02.
 """
 
 TOKENS, PAIRS = 'model.position', 'model.block.mixer.position'

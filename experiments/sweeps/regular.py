@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Does an LSTM keep a regular language at lengths that it was not trained on, and does attention?
+"""Length generalisation on a regular language by an LSTM and by attention.
 
     python launch/sweep.py --config=experiments/diagnostics/parity.py --sweep=experiments/sweeps/regular.py \\
         --workdir=runs/regular
     python launch/report.py --workdir=runs/regular --metric=accuracy
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", https://arxiv.org/abs/2207.02098: recurrent networks
-solve parity at lengths never trained on, and Transformers do not, whatever their positions. Each has the better of the
-rates that were tried for it.
+solve parity at lengths never trained on, and Transformers do not, with any positions. Each variant has the better of
+the rates tried.
 """
 
 from typing import Any

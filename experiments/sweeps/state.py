@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which recurrent mixer recalls most from a state of one size?
+"""Recall by recurrent mixers with states of equal size.
 
     python launch/sweep.py --config=experiments/diagnostics/recall_many.py --sweep=experiments/sweeps/state.py \\
         --workdir=runs/state --jobs=2
     python launch/report.py --workdir=runs/state --metric=accuracy
 
-Each has two heads of a state of 32 x 32, a short convolution, and as many parameters; attention has a window whose
-cache is as large. A rate is chosen for each on one seed, and three others are compared. Yang et al. 2024, "Gated Delta
-Networks", https://arxiv.org/abs/2412.06464, have DeltaNet and gated DeltaNet before Mamba-2.
+Each has two heads with a state of 32 x 32, a short convolution, and equal numbers of parameters; attention has a window
+whose cache has the same size. A rate is chosen for each on one seed, and three others are compared. In Yang et al.
+2024, "Gated Delta Networks", https://arxiv.org/abs/2412.06464, DeltaNet and gated DeltaNet rank before Mamba-2.
 """
 
 from typing import Any

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Three ways to mix tokens: softmax attention, softmax attention that forgets, and a recurrent state without softmax.
+"""Sweep over three mixers: softmax attention, forgetting attention, and a recurrent state without softmax.
 
     python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/three.py \\
         --workdir=runs/three --jobs=2
     python launch/report.py --workdir=runs/three
 
-Each has two layers, is trained for 200 steps with three seeds, and has as many parameters as the others, to 1%.
+Each has two layers, 200 training steps, three seeds, and equal numbers of parameters, to 1%.
 """
 
 from typing import Any

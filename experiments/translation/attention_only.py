@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The words of one_to_one.py by attention alone: no token knows of another but by attention over the source.
+"""The task of one_to_one.py with attention only: cross-attention is the only exchange between tokens.
 
     python launch/train.py --config=experiments/translation/attention_only.py --workdir=runs/attention_only
     python launch/decompose.py --workdir=runs/attention_only --out=report.html
 
-The "AO" of Aitken et al. 2021, https://arxiv.org/abs/2110.15253: positions are added to the embedded words, and each
-side is feed-forward. Ours is a layer of the Transformer in one head, whose self-attention a convolution over one token
-stands in for; so it has the residual connections and the projections of queries, keys and values, which theirs has not.
+The "AO" of Aitken et al. 2021, https://arxiv.org/abs/2110.15253: positions are added to the embedded words, and both
+sides are feed-forward. Ours is a Transformer layer with one head, where a convolution over one token replaces
+self-attention; unlike the paper's, it has residual connections and projections of queries, keys and values.
 """
 
 from ml_collections import ConfigDict

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this folder share: the encoder-decoder Transformer of Vaswani et al. 2017, in any size.
+"""Base of the translation experiments: the encoder-decoder Transformer of Vaswani et al. 2017, in any size.
 
-An experiment imports it from beside itself and gives the sizes. Each stands in the config as one reference, so that
-`--config.model.decoder.width=256` changes the encoder's too.
+An experiment imports it with `from .base import ...` and gives the sizes. Each size is one reference in the config, so
+`--config.model.decoder.width=256` changes the encoder's width too.
 """
 
 from typing import Any
@@ -34,10 +34,10 @@ def transformer(
     """Return the model: post-norm, sinusoids, ReLU, one embedding for both sides and the output, as in the paper.
 
     Args:
-        source_context_length, context_length: the longest sequence that is read, and that is written, in tokens.
-        dropout: of each branch, of the embedded tokens and of the weights of attention, as the authors' code has it.
-        source_vocabulary: of the source, where it has one of its own; then the decoder alone is tied.
-        pre_norm: norms before the branches, and one after each tower: it needs no warm-up.
+        source_context_length, context_length: maximum length of the source and of the target, in tokens.
+        dropout: rate for each branch, the embedded tokens and the attention weights, as in the authors' code.
+        source_vocabulary: size of a separate source vocabulary; then only the decoder is tied.
+        pre_norm: norms before the branches, and one after each tower; needs no warm-up.
     """
     width, heads, dropout = reference(width), reference(heads), reference(dropout)
     use = 'block.pre_norm:PreNorm' if pre_norm else 'block.post_norm:PostNorm'
@@ -77,7 +77,7 @@ def transformer(
 
 
 def reference(value: Any) -> FieldReference:
-    """Return a reference to a value; the same where it is one."""
+    """Return a reference to a value; a reference is returned unchanged."""
     return value if isinstance(value, FieldReference) else FieldReference(value)
 
 

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A trained BERT that reads, and a fresh decoder that writes of what it reads.
+"""A pretrained BERT encoder with a randomly initialised decoder.
 
     python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bert
     python launch/train.py --config=experiments/translation/bert_encoder.py --workdir=runs/bert2rnd \\
         --config.init_from=runs/bert --config.data.source_context_length=64 --config.data.path=DIR
 
 Rothe et al. 2020, "Leveraging Pre-trained Checkpoints for Sequence Generation Tasks", BERT2RND,
-https://arxiv.org/abs/1907.12461. The encoder and the tokenizer are those of `init_from`, a run or a Hugging Face
-directory; for bert-base set `model.decoder.vocabulary` to 30522. Without it all is trained from scratch.
+https://arxiv.org/abs/1907.12461. The encoder and the tokenizer come from `init_from`, a run or a Hugging Face
+directory; for bert-base set `model.decoder.vocabulary` to 30522. Without `init_from` everything is trained from
+scratch.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -39,7 +40,7 @@ def get_config() -> ConfigDict:
         metrics=[BLEU, CHRF],
         label_smoothing=0.1,
     )
-    config.model.shared_embedding = False  # either side may have a width of its own
+    config.model.shared_embedding = False  # the sides may differ in width
     config.data.start = '[CLS]'
     config.inherit = 'model.encoder'
     config.adapt = dict(use='train.init.partial:encoder')

@@ -5,8 +5,8 @@
     python launch/train.py --config=experiments/translation/byt5_small.py --workdir=runs/byt5
 
 Xue et al. 2022, "ByT5: Towards a Token-Free Future with Pre-trained Byte-to-Byte Models", table 1,
-https://arxiv.org/abs/2105.13626. Its 384 tokens are 256 bytes and special ones, so that embedding and output are
-0.4% of it, and no tokenizer needs to be trained. Made for accelerators.
+https://arxiv.org/abs/2105.13626. Its 384 tokens are 256 bytes and special tokens, so embedding and output have only
+0.4% of the parameters, and no tokenizer needs to be trained. For accelerators.
 """
 
 from ml_collections import ConfigDict, FieldReference

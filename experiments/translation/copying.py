@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of so many symbols that a recurrent model must write again: with attention, unless it is given none.
+"""Copying of long sequences by a recurrent model, with attention or without.
 
     python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying \\
         --config.data.generator.longest=50
@@ -8,13 +8,13 @@
         --config.model.decoder="{'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True, 'layers': 1,
             'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 64}}"
 
-A long sequence is learned from where a shorter one was, in a few hundred steps each: 20, 40, 70, 120, 200 symbols.
+For long sequences, start from a run on shorter ones, with a few hundred steps each: 20, 40, 70, 120, 200 symbols.
 
     python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying40 \\
         --config.init_from=runs/copying20 --config.data.generator.longest=40 --config.schedule.peak=2e-3
 
-All sequences are of one length, `data.generator.longest`, which rows and model follow. A vector of one size holds only
-so much of them (Cho et al. 2014, https://arxiv.org/abs/1409.1259): experiments/sweeps/bottleneck.py.
+All sequences have one length, `data.generator.longest`, shared by rows and model. The capacity of a fixed-length
+context vector is limited (Cho et al. 2014, https://arxiv.org/abs/1409.1259): see experiments/sweeps/bottleneck.py.
 """
 
 from ml_collections import ConfigDict, FieldReference

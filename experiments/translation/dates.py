@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dates as people write them in five languages, translated to ISO 8601 character by character: minutes on a CPU.
+"""Translation of dates in five languages to ISO 8601, character by character: minutes on a CPU.
 
     python launch/train.py --config=experiments/translation/dates.py --workdir=runs/dates
     python launch/evaluate.py --workdir=runs/dates
     python launch/translate.py --workdir=runs/dates --text="the third of March 1999" --alignment=map.png
 
-Nothing is downloaded: the dates are generated, and none of those that it is judged by was learned from. What is not
-said here is as in generated.py beside it.
+Nothing is downloaded: the dates are generated, and evaluation has only dates that are not in training. Other settings
+are as in generated.py.
 """
 
 from ml_collections import ConfigDict

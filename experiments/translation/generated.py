@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generated tasks that a model must read one sequence for and write another: to reverse it, unless another is named.
+"""Generated sequence-to-sequence tasks; by default, reversing a sequence.
 
     python launch/train.py --config=experiments/translation/generated.py --workdir=runs/reverse
     python launch/train.py --config=experiments/translation/generated.py --workdir=runs/recall \
         --config.data.generator="{'use': 'data.synthetic.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, \
             'asked': 2}"
 
-So are `Copy` and `Sort` of symbols, shortest and longest, and `Addition` of digits, whose characters are its tokens:
+Other tasks are `Copy` and `Sort`, with fields symbols, shortest and longest, and `Addition` of digits, on characters:
 
     --config.data.generator="{'use': 'data.synthetic.sequences:Addition', 'digits': 3}" \
         --config.data.tokenizer="{'use': 'data.tokenizer.character:Character'}"
 
-Another length wants --config.data.source_context_length and --config.data.context_length of one token more than the
-longest has.
+For another length, set --config.data.source_context_length and --config.data.context_length to one token more than the
+longest sequence.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -32,7 +32,7 @@ def get_config() -> ConfigDict:
             width=64,
             heads=4,
             layers=2,
-            dropout=0.0,  # the pairs are too many to be learned by heart
+            dropout=0.0,  # too many pairs to be memorised
             pre_norm=True,
         ),
         data=dict(

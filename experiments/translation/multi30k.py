@@ -6,14 +6,14 @@
     python launch/evaluate.py --workdir=runs/m30k --split=test
     python launch/translate.py --workdir=runs/m30k --file=DIR/val.en --beams=5
 
-DIR has train.en, train.de, val.en and val.de (Elliott et al. 2016, https://arxiv.org/abs/1605.00459). The layers are
-those of the text-only baseline of Wu et al. 2021, https://arxiv.org/abs/2105.14462: 4 and 4 of width 128, which has
-about 41 BLEU on lower-cased text that is tokenised already, and that sacrebleu is to take as it stands:
+DIR has train.en, train.de, val.en and val.de (Elliott et al. 2016, https://arxiv.org/abs/1605.00459). The model is
+the text-only baseline of Wu et al. 2021, https://arxiv.org/abs/2105.14462: 4 + 4 layers of width 128, with
+about 41 BLEU on lower-cased, tokenised text, which sacrebleu must not tokenise again:
 
     --config.task.metrics.0.tokenize=none --config.data.path=DIR/tok
 
-What differs is made to learn sooner: norms before the branches, half as many tokens a step, 6,000 pieces of words
-and not 10,000, and a moving average of the parameters where they average their last 10 checkpoints.
+Differences, for faster learning: pre-norm, half as many tokens per step, 6,000 subwords instead of 10,000, and a moving
+average of the parameters instead of an average of the last 10 checkpoints.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -49,7 +49,7 @@ def get_config() -> ConfigDict:
         search=beams(5, alpha=1.0),
     )
     config.steps = 8000
-    config.batch_size = 40  # of the longest pairs; about 2,300 tokens a side in all
+    config.batch_size = 40  # for the longest pairs; about 2,300 tokens per side
     config.eval_every = 1000
     config.checkpoint_every = 500
     config.ema = 0.998

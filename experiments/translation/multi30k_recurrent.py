@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""The captions of multi30k.py by an LSTM in both directions and a decoder with Bahdanau's attention.
+r"""The captions of multi30k.py with a bidirectional LSTM and a decoder with Bahdanau's attention.
 
     python launch/train.py --config=experiments/translation/multi30k_recurrent.py --workdir=runs/m30k_recurrent \
         --config.data.path=DIR

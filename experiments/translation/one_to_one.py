@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Words translated one by one, on which attention can be taken apart: does it go by the time or by the words?
+r"""Word-by-word translation, for decomposing cross-attention into components of time and of words.
 
     python launch/train.py --config=experiments/translation/one_to_one.py --workdir=runs/one_to_one
     python launch/decompose.py --workdir=runs/one_to_one --out=report.html
 
-Aitken et al. 2021, https://arxiv.org/abs/2110.15253, whose "AED" this is: recurrent, one way, the product of two hidden
-states for a score. attention_only.py beside it is their "AO"; their "VED" has no attention. In two other tasks where a
-word is read follows from what the words are:
+This is the "AED" of Aitken et al. 2021, https://arxiv.org/abs/2110.15253: recurrent, unidirectional, with dot-product
+scores of hidden states. attention_only.py is their "AO"; their "VED" (the first override) has no attention. In two
+other tasks (the other overrides) the alignment depends on the words:
 
     --config.model.decoder="{'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': False, 'layers': 1, \
         'cell': {'use': 'recurrent.cell.gru:GRU', 'width': 128}}"

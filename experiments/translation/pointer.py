@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A pointer into 20 words, and hard attention that must follow it: minutes on one core.
+"""A pointer into 20 words, to be followed by hard attention: minutes on one core.
 
     python launch/train.py --config=experiments/translation/pointer.py --workdir=runs/pointer
     python launch/translate.py --workdir=runs/pointer --alignment=map.png \\
         --text="3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4 @9"
 
-The encoder reads forwards: the words are read before it is known which is wanted. The choice of one of their states is
-learned by straight-through estimates; the other estimators of its gradient, soft attention, and none are points of
+The encoder is unidirectional: it reads the words before the pointer. The choice of one state is
+trained by straight-through estimates; the other gradient estimators, soft attention and no attention are points of
 experiments/sweeps/estimators.py.
 """
 
@@ -39,7 +39,7 @@ def get_config() -> ConfigDict:
     )
     config.model.encoder.bidirectional = False
     config.batch_size = 128
-    config.steps = 8000  # REINFORCE needs most of them, the others a quarter
+    config.steps = 8000  # for REINFORCE; the others need a quarter
     config.eval_every = 1000
     config.schedule.peak = 5e-3
     return config

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What recurrent experiments of this folder share: a model whose decoder alone says how it knows its source.
+"""Base of the recurrent translation experiments: a recurrent encoder with any decoder.
 
-An experiment imports it from beside itself; experiments/sweeps/decoders.py has every such decoder.
+An experiment imports it with `from .recurrent import ...`; experiments/sweeps/decoders.py has all decoders.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def by_bahdanau(config: ConfigDict, width: int, dropout: float) -> ConfigDict:
-    """Return an experiment with an LSTM and Bahdanau's attention in its Transformer's place."""
+    """Return the experiment with an LSTM and Bahdanau's attention instead of its Transformer."""
     width = FieldReference(width)
     attention = dict(
         use='recurrent.decoder.soft:Soft', score=dict(use='recurrent.score.additive:Additive', width=width)
@@ -37,7 +37,7 @@ def recurrent(
     dropout: float = 0.2,
     cell: str = 'recurrent.cell.lstm:LSTM',
 ) -> dict[str, Any]:
-    """Return a model of one width throughout: an encoder of two directions, and a decoder as tied to the embedding."""
+    """Return a model of one width throughout: a bidirectional encoder, and a decoder tied to the embedding."""
     cells = dict(cell=dict(use=cell, width=width), layers=layers, dropout=dropout)
     return dict(
         use='model.recurrent_seq2seq:RecurrentSeq2Seq',

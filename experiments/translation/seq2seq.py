@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this folder share beside their models: how one that reads and writes is trained and judged.
+"""Training and evaluation settings of the sequence-to-sequence experiments.
 
-An experiment imports it from beside itself, and gives the model, the data, and what judges the texts that are written.
-The sizes of both sides are references that model and data have in common, so that one override changes both.
+An experiment imports it with `from .seq2seq import ...`, and gives the model, the data and the metrics of generated
+texts. The sizes of both sides are references shared by model and data, so that one override changes both.
 """
 
 from typing import Any
@@ -15,13 +15,13 @@ from saccade.experiments.run_settings import settings
 GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
 BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)
 CHRF = dict(use='metric.translation:ChrF', characters=6, words=0, beta=2, lowercase=False)
-BUCKETS = (16, 24, 32, 48, 64, 96)  # those below the context of an experiment are used
+BUCKETS = (16, 24, 32, 48, 64, 96)  # only buckets below the context length of an experiment are used
 EXACT = dict(use='metric.exact:ExactMatch')
 ROUGE = dict(use='metric.rouge:ROUGE', orders=[1, 2])
 
 
 def beams(count: int, alpha: float) -> dict[str, Any]:
-    """Return beam search of so many beams, with the length penalty's exponent."""
+    """Return beam search with `count` beams and the exponent `alpha` of the length penalty."""
     return dict(use='decode.beam:Beam', beams=count, alpha=alpha, max_tokens=0, groups=1, diversity=0.0)
 
 
@@ -33,10 +33,10 @@ def pairs(
     target: str = 'de',
     **data: Any,
 ) -> dict[str, Any]:
-    """Return pairs in one vocabulary for both sides: a TFDS dataset by name, or the user's own by `data.path`.
+    """Return the data of pairs, with one vocabulary for both sides: a TFDS dataset by name, or files by `data.path`.
 
     Args:
-        buckets: lengths that pairs are batched by.
+        buckets: bucket lengths for batching pairs, in tokens.
         source, target: languages, or columns.
     """
     return dict(
@@ -61,7 +61,7 @@ def seq2seq(
     label_smoothing: float = 0.0,
     search: dict[str, Any] | None = None,
 ) -> ConfigDict:
-    """Return an experiment with this model on these data, which writes greedily unless it is given a search."""
+    """Return an experiment with this model on these data; decoding is greedy unless a search is given."""
     config = settings(steps=2000)
     config.batch_size = 64
     config.task = dict(

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-r"""Summaries by the task of translation, judged by ROUGE: headlines of articles' first sentences.
+r"""Summarisation as a translation task, evaluated by ROUGE: headlines from the first sentences of articles.
 
     python launch/train.py --config=experiments/translation/summarize.py --workdir=runs/headlines
     python launch/train.py --config=experiments/translation/summarize.py --workdir=runs/mine \
         --config.data.path=pairs.tsv --config.data.source=0 --config.data.target=1
     python launch/evaluate.py --workdir=runs/mine
 
-The first takes Gigaword of TFDS, 3.8 million pairs (Rush et al. 2015, https://arxiv.org/abs/1509.00685), made for
-accelerators; the second a table of the user's own, or a folder of line-aligned files named after splits and columns.
+The first command uses Gigaword of TFDS, 3.8 million pairs (Rush et al. 2015, https://arxiv.org/abs/1509.00685), for
+accelerators; the second a table of your own, or a folder of line-aligned files named after splits and columns.
 """
 
 from ml_collections import ConfigDict, FieldReference

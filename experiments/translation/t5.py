@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What T5 in all its sizes and versions is: RMS pre-norm, no biases, one table of relative positions for a tower.
+"""T5 in all sizes and versions: RMS pre-norm, no biases, one table of relative positions per tower.
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 2.1,
-https://arxiv.org/abs/1910.10683. Weights start as in its authors' code: scores are not scaled, so queries start smaller
-by the root of a head's width. An experiment imports it from beside itself.
+https://arxiv.org/abs/1910.10683. Initialisation follows the authors' code: scores are not scaled, so queries start
+smaller by the square root of the head width. An experiment imports it with `from .t5 import ...`.
 """
 
 from typing import Any
@@ -38,10 +38,10 @@ def t5(
     """Return the model.
 
     Args:
-        inner: width of the feed-forward layers. That of a head is 64.
+        inner: width of the feed-forward layers. The head width is 64.
         first: version 1.0, with ReLU and logits that are scaled products with the embedding; else version 1.1 (Shazeer
-            2020, https://arxiv.org/abs/2002.05202), with gated GELU and an output of its own.
-        decoder_layers: where they are not as many as the encoder's, as in ByT5.
+            2020, https://arxiv.org/abs/2002.05202), with gated GELU and an untied output projection.
+        decoder_layers: number of decoder layers if it differs from the encoder's, as in ByT5.
     """
     width, dropout, layers, heads = map(reference, (width, dropout, layers, heads))
     root = width.to_float() ** -0.5

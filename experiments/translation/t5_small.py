@@ -5,8 +5,8 @@
     python launch/train.py --config=experiments/translation/t5_small.py --workdir=runs/t5 \\
         --config.init_from=FOLDER --config.data.start='<pad>'
 
-Raffel et al. 2020, section 3.7, https://arxiv.org/abs/1910.10683; FOLDER is a Hugging Face directory of t5-small, whose
-tokenizer it comes with. Made for accelerators.
+Raffel et al. 2020, section 3.7, https://arxiv.org/abs/1910.10683; FOLDER is a Hugging Face directory of t5-small, with
+its tokenizer. For accelerators.
 """
 
 from ml_collections import ConfigDict, FieldReference

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""T5 small, version 1.1, 76,961,152 parameters: gated GELU, eight thinner layers, an output apart from the embedding.
+"""T5 small, version 1.1, 76,961,152 parameters: gated GELU, eight narrower layers, an untied output projection.
 
     python launch/train.py --config=experiments/translation/t5_v1_1_small.py --workdir=runs/t5_v1_1
 
 Shazeer 2020, "GLU Variants Improve Transformer", https://arxiv.org/abs/2002.05202, and as published with Raffel et al.
-2020, https://arxiv.org/abs/1910.10683. Data, and how to begin from published weights, are as in t5_small.py beside it.
+2020, https://arxiv.org/abs/1910.10683. For the data and for published weights see t5_small.py.
 """
 
 from ml_collections import ConfigDict

@@ -5,7 +5,7 @@
     python launch/train.py --config=experiments/translation/transformer_base.py --workdir=runs/base
 
 Vaswani et al. 2017, "Attention Is All You Need", sections 3 and 5, https://arxiv.org/abs/1706.03762; table 3 gives 65
-million. Its batches held 25,000 tokens of either language. Made for accelerators.
+million. Its batches had 25,000 tokens of either language. For accelerators.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -34,7 +34,7 @@ def get_config() -> ConfigDict:
         search=beams(4, alpha=0.6),
     )
     config.steps = 100_000
-    config.batch_size = 768  # rows, of about 32 tokens a side
+    config.batch_size = 768  # rows of about 32 tokens per side
     config.dtype = 'bfloat16'
     config.log_every = 100
     config.eval_every = 5000

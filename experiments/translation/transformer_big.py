@@ -4,8 +4,8 @@
 
     python launch/train.py --config=experiments/translation/transformer_big.py --workdir=runs/big
 
-Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762; table 3 gives 213 million. What is
-not said here is as in transformer_base.py beside it. Made for accelerators.
+Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762; table 3 gives 213 million. Other
+settings are as in transformer_base.py. For accelerators.
 """
 
 from ml_collections import ConfigDict

@@ -4,9 +4,9 @@
 
     python launch/train.py --config=experiments/translation/wmt17.py --workdir=runs/wmt17 --config.mesh.fsdp=1
 
-Vaswani et al. 2017, table 3, https://arxiv.org/abs/1706.03762, as the `wmt` example of Flax has it: WMT 2017 of TFDS in
-one vocabulary of 32,000, batches of 25,000 tokens a side and more. Prepare the dataset where there is a network, with
-file_format='array_record'; its folder is then --config.data.path. The big model is
+Vaswani et al. 2017, table 3, https://arxiv.org/abs/1706.03762, as in the `wmt` example of Flax: WMT 2017 of TFDS with
+one vocabulary of 32,000, and batches of at least 25,000 tokens per side. Prepare the dataset on a machine with network
+access, with file_format='array_record'; --config.data.path is then its folder. The big model is
 
     --config.model.decoder.width=1024 --config.model.decoder.block.mixer.heads=16 --config.model.decoder.dropout=0.3
 """
@@ -47,7 +47,7 @@ def get_config() -> ConfigDict:
     config.eval_batches = 2
     config.checkpoint_every = 2500
     config.dtype = 'bfloat16'
-    config.ema = 0.9995  # in place of the average of the last checkpoints
+    config.ema = 0.9995  # instead of the average of the last checkpoints
     config.schedule = dict(use='train.schedule:InverseSqrt', width=512, warmup=4000, scale=1.0)
     config.sample = dict(use='decode.translator:Translated', text='The committee will meet again in October.')
     return config

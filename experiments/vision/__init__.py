@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments on images: patches in, no tokens."""
+"""Experiments on images, with patches as inputs."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vision Transformer: what the experiments on images share."""
+"""Base of the experiments on images: the Vision Transformer."""
 
 from ml_collections import ConfigDict, FieldReference
 from saccade.experiments.run_settings import settings
@@ -9,7 +9,7 @@ from saccade.experiments.run_settings import settings
 def vision_transformer(
     *, steps: int, image: int, patch: int, width: int, layers: int, heads: int, classes: int
 ) -> ConfigDict:
-    """Return a run of a ViT on square images, without its data: pre-norm, a class token, learned positions of a grid.
+    """Return a run of a ViT on square images, without its data: pre-norm, a class token, learned grid positions.
 
     Args:
         image, patch: sides in pixels.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vision Transformers on images in folders named after their classes, as Steiner et al. train them.
+"""Vision Transformers on images in folders named after their classes, with the training of Steiner et al.
 
 Steiner et al. 2022, "How to train your ViT? Data, Augmentation, and Regularization in Vision Transformers",
 https://arxiv.org/abs/2106.10270.
@@ -11,7 +11,7 @@ from saccade.experiments.vision.base import vision_transformer
 
 
 def image_folder(*, patch: int, width: int, layers: int, heads: int) -> ConfigDict:
-    """Return a run of a ViT on images of 224 by 224 pixels and 1,000 classes; `config.data.path` is to be given."""
+    """Return a run of a ViT on images of 224 by 224 pixels and 1,000 classes; `config.data.path` is required."""
     config = vision_transformer(
         steps=100_000, image=224, patch=patch, width=width, layers=layers, heads=heads, classes=1000
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Visual question answering by a span: an encoder over patches and text, which the experiments on them share."""
+"""Base of the visual question answering experiments: span extraction by an encoder of patches and text."""
 
 from ml_collections import ConfigDict, FieldReference
 from saccade.experiments.run_settings import settings
@@ -9,16 +9,16 @@ from saccade.experiments.run_settings import settings
 def image_and_text(
     *, steps: int, image: int, patch: int, text: int, vocabulary: int, width: int, layers: int, heads: int
 ) -> ConfigDict:
-    """Return a run of span question answering about square images, whose data want a `use` and where they come from.
+    """Return a run of extractive question answering about square images; the data still need `use` and their source.
 
     Args:
         image, patch: sides in pixels.
-        text: tokens of the question and of the text that accompanies the image, special tokens among them.
+        text: tokens of the question and of the text that accompanies the image, including special tokens.
     """
     image, patch, text, vocabulary = (FieldReference(size) for size in (image, patch, text, vocabulary))
     side = image // patch
     norm = dict(use='norm.layer:LayerNorm')
-    spread = dict(use='jax.nn.initializers:normal', stddev=0.5)  # of about the size of an embedded patch
+    spread = dict(use='jax.nn.initializers:normal', stddev=0.5)  # about the scale of an embedded patch
 
     config = settings(steps=steps)
     config.batch_size = 64
@@ -34,7 +34,7 @@ def image_and_text(
             modal_init=spread,
         ),
         vocabulary=vocabulary,
-        types=2,  # the question, and the text that has the answer
+        types=2,  # the question, and the text with the answer
         context_length=side * side + text,
         width=width,
         layers=layers,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Visual question answering on images of your own: the answer is a span of the text that accompanies an image.
+"""Visual question answering on your own images: the answer is a span of the text that accompanies an image.
 
     {"image": "a.png", "question": "What is the sign?", "context": "Stop signs and crossings", "answer": "Stop signs"}
 
@@ -8,9 +8,9 @@
         --config.data.path=FILE.jsonl
     python launch/predict.py --workdir=runs/mine --image=a.png --question="What is the sign?" --context="Stop signs ..."
 
-An object a line. The path of an image counts from the folder of the file. Images are scaled and cut to 224 by 224
-pixels. A tenth of the images is held out, or give a folder with train.jsonl and validation.jsonl. The model learns from
-scratch, for which a few thousand questions are few. Made for accelerators. Needs the extra `vision`.
+A file has one object per line. Paths of images are relative to the folder of the file. Images are scaled and cropped to
+224 by 224 pixels. A tenth of the images is held out, or give a folder with train.jsonl and validation.jsonl. Training
+is from scratch, for which a few thousand questions are few. For accelerators. Needs the extra `vision`.
 """
 
 from ml_collections import ConfigDict

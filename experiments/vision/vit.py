@@ -5,8 +5,8 @@
     python launch/train.py --config=experiments/vision/vit.py --workdir=runs/vit --config.data.path=FOLDER
 
 Touvron et al. 2021, https://arxiv.org/abs/2012.12877, table 1. FOLDER has a folder of
-images for each class, or such folders in train/ and validation/; `--config.data.classes` says how many. A TFDS dataset
-is `--config.data.path=None --config.data.name=NAME`. Made for accelerators.
+images for each class, or such folders in train/ and validation/; `--config.data.classes` is their number. A TFDS
+dataset is `--config.data.path=None --config.data.name=NAME`. For accelerators.
 """
 
 from ml_collections import ConfigDict

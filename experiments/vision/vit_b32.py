@@ -5,8 +5,8 @@
     python launch/train.py --config=experiments/vision/vit_b32.py --workdir=runs/vit_b32 --config.data.path=FOLDER
 
 Dosovitskiy et al. 2021, https://arxiv.org/abs/2010.11929, table 1. FOLDER has a folder of
-images for each class, or such folders in train/ and validation/; `--config.data.classes` says how many. A TFDS dataset
-is `--config.data.path=None --config.data.name=NAME`. Made for accelerators.
+images for each class, or such folders in train/ and validation/; `--config.data.classes` is their number. A TFDS
+dataset is `--config.data.path=None --config.data.name=NAME`. For accelerators.
 """
 
 from ml_collections import ConfigDict

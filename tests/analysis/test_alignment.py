@@ -115,7 +115,7 @@ def test_a_layer_and_a_head_of_it_can_be_chosen():
 @pytest.mark.long
 @pytest.mark.parametrize(
     ('choice', 'message'),
-    [(dict(layer=3), 'layer 3: 2 look at the source'), (dict(head=3), 'head 3: there are 2, which are 1 to 2')],
+    [(dict(layer=3), 'layer 3: .* are 1 to 2'), (dict(head=3), 'head 3: the heads are 1 to 2')],
 )
 def test_what_there_is_not_is_refused(choice, message):
     with pytest.raises(UserError, match=message):
@@ -129,7 +129,7 @@ def test_a_text_that_took_all_the_room_has_no_end():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(UserError, match='8 tokens read and 0 written do not fit'):
+    with pytest.raises(UserError, match='8 source tokens and 0 target tokens do not fit'):
         aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b c d e f a'), [])
 
 

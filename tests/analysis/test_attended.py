@@ -171,5 +171,5 @@ def test_scores_that_are_not_the_products_of_all_pairs_have_no_terms(attention, 
 )
 def test_states_that_wait_for_each_other_are_refused(decoder):
     model = recurrent(decoder | {'attention': soft('general:General')})
-    with pytest.raises(UserError, match=r'RecurrentSeq2Seq: .* take recurrent.decoder.fixed_context:FixedContext'):
+    with pytest.raises(UserError, match=r'RecurrentSeq2Seq: .* recurrent.decoder.fixed_context:FixedContext'):
         heads_of(model, drawn(model), batch())

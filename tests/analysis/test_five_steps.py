@@ -50,5 +50,5 @@ def test_every_step_is_shown(recipe):
 
 
 def test_nothing_to_read_is_refused():
-    with pytest.raises(UserError, match='no word to read'):
+    with pytest.raises(UserError, match='the text has no words'):
         Recipe.of('  ', turns=1, width=4, seed=0)

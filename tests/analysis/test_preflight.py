@@ -49,7 +49,7 @@ def test_of_a_program_that_cannot_be_printed_the_memory_is_known():
     assert (way.fits, way.sent) == (True, None)
     assert way.peak_bytes > 0
     report = Preflight('it', CHIPS, {'embedding': 1}, 1, 1, 1, {'batch': 1}, [way]).report()
-    assert [table.title for table in report.tables][-1] == 'What a step needs of a chip at the peak'
+    assert [table.title for table in report.tables][-1] == 'Peak memory of a chip during a step'
     assert any('cannot print it' in note for note in report.notes)
 
 
@@ -149,5 +149,5 @@ def test_another_failure_is_no_want_of_memory():
 def test_what_is_not_known_is_not_compared_with_a_formula(monkeypatch, compile):
     monkeypatch.setattr(scaling, 'Experiment', SimpleNamespace(of=lambda config: None))
     monkeypatch.setattr(scaling, 'spread', lambda experiment, chips: Step(compile))
-    with pytest.raises(UserError, match='2 x chip: what a chip sends is not known'):
+    with pytest.raises(UserError, match='2 x chip: the communication is unknown'):
         scaling.Scaling.of('it', {}, 'data', 1, [CHIPS])

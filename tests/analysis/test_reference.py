@@ -53,7 +53,7 @@ def test_a_part_has_its_equation_its_source_its_fields_and_its_capabilities():
     text = reference.room_page('score')
     assert 's[n, i, j] = gain[n] q[n, i].k[g, j]' in text
     assert '<https://arxiv.org/abs/2111.09883>' in text
-    assert '| `gain` | float, above 0 | `10` | gain that training starts from, 10 in the authors' in text
+    assert '| `gain` | float, above 0 | `10` | the initial gain, 10 in the authors' in text
     assert '**Declares.** Yes: equivariant. No: reads the input. scores changed: by content.' in text
 
 
@@ -65,7 +65,7 @@ def test_a_field_has_its_type_its_default_and_its_meaning():
 
 
 def test_a_field_is_described_where_its_base_or_a_sentence_tells_of_it():
-    assert '| `chunk` | int, at least 1 | `64` | tokens taken at once' in section('attention.retention:Retention')
+    assert '| `chunk` | int, at least 1 | `64` | tokens processed at once' in section('attention.retention:Retention')
     assert '| activation of the gate |' in section('feedforward.gated:Gated')
 
 
@@ -75,7 +75,7 @@ def test_a_part_has_its_public_methods_with_their_arguments_and_meaning():
     assert '| `project(x, context, made)` | Return queries of x, and keys and values' in said
     assert '`_attention' not in said
     assert '| `__call__(x, real=None)` |  |' in section('norm.rms:RMSNorm')  # Python's own words are left out
-    assert '| `write_shares(x, copies=1)` | Return b, `copies` of each head' in delta
+    assert '| `write_shares(x, copies=1)` | Return b, `copies` per head' in delta
     assert 'From `attention.memory_base:FixedState`: `head_counts`, `init_state`, `mix`, `sizes`.' in delta
     assert '| method |' not in section('ops.pattern:big_bird')
 
@@ -158,7 +158,7 @@ def test_every_experiment_has_its_docstring():
     page = reference.experiments_page(ROOT / 'experiments')
     files = [file for file in (ROOT / 'experiments').rglob('*.py') if 'def get_' in file.read_text()]
     assert {str(file.relative_to(ROOT)) for file in files} == set(re.findall(r'^`(experiments/.*)`$', page, re.M))
-    assert 'A small language model of the Python documentation on this very machine' in page
+    assert 'A small language model of the Python documentation on this machine' in page
 
 
 @pytest.mark.long

@@ -249,7 +249,7 @@ def test_the_verdict_says_how_many_seeds_would_tell(tmp_path):
     assert alike
     seeds = [fewest_seeds(by_heads[heads], by_heads[order[0]]) for heads in alike]
     each = ', '.join(f'{count} from heads={heads}' for count, heads in sorted(zip(seeds, alike, strict=True)))
-    assert f'about this many seeds of each would tell it apart: {each}.' in page.verdict(compared(folder))
+    assert f'seeds of each would distinguish it: {each}.' in page.verdict(compared(folder))
 
 
 def test_programs_get_the_same_numbers(folder):
@@ -412,7 +412,7 @@ def test_runs_of_a_folder_without_a_sweep_are_grouped_by_their_configs(tmp_path)
     unknown = next(row.cost for row in found.standings if row.variant.startswith('heads=2'))
     assert unknown.parameters is unknown.flops is unknown.seconds is unknown.speed is None
     page = (tmp_path / 'report/index.html').read_text()
-    last = re.search('and so ranked last: (.*?)\\.', page)[1]
+    last = re.search('and ranked last: (.*?)\\.', page)[1]
     assert sorted(last.split(', ')) == ['heads=1,width=64 (1 of 2 seeds)', 'heads=2,width=32 (1 of 2 seeds)']
     assert 'against parameters' not in page  # not all of them logged it
 
@@ -460,7 +460,7 @@ def test_nothing_finished_yet_is_said(tmp_path):
     write_run(tmp_path / 'a', config(), records(0, 1, last=20))
     found = report(tmp_path)
     assert found.comparison.standings[0].mean is None
-    assert 'nothing to rank yet' in (tmp_path / 'report/index.html').read_text()
+    assert 'No run has finished' in (tmp_path / 'report/index.html').read_text()
 
 
 @pytest.mark.long
@@ -567,10 +567,10 @@ def damage_the_config(folder: Path) -> None:
 @pytest.mark.parametrize(
     ('spoil', 'question', 'words'),
     [
-        (lambda folder: None, Question(), ('there is no such folder', 'launch/sweep.py')),
-        (leave_empty, Question(), ('holds no runs', 'config.json')),
+        (lambda folder: None, Question(), ('no such folder', 'launch/sweep.py')),
+        (leave_empty, Question(), ('no runs', 'config.json')),
         (leave_one_run, Question(), ('this is one run', '--workdir=')),
-        (leave_no_metrics, Question(), ('has no metrics', '/a:')),
+        (leave_no_metrics, Question(), ('metrics', '/a:')),
         (damage_metrics, Question(), ('metrics.jsonl: line 2 is damaged',)),
         (put_text_for_a_number, Question(), ('loss is "low", not a number',)),
         (damage_the_config, Question(), ('config.json: cannot be read as JSON',)),

@@ -75,7 +75,7 @@ def test_what_is_behind_the_baseline_is_named(tmp_path):
     assert comparison.baseline == baseline
     expected = ['heads=1']
     assert summary(comparison)['behind_baseline'] == expected
-    assert f'no better are {expected[0]}.' in report(tmp_path).files[1].read_text().replace('\\', '')
+    assert f'): {expected[0]}.' in report(tmp_path).files[1].read_text().replace('\\', '')
 
 
 def test_runs_of_different_baselines_have_none_in_common(tmp_path):

@@ -145,7 +145,7 @@ def test_every_file_of_the_report_has_them(tmp_path):
     assert summary['over'] == named('plain')
     assert summary['variants'][named('quick')]['compute']['interval'][0] == pytest.approx(quick.interval.low)
     svg = picture(multipliers(comparison)).svg
-    assert 'times less than heads=1,note=plain' in svg
+    assert 'times cheaper than heads=1,note=plain' in svg
 
 
 def test_a_multiplier_is_written_in_three_digits():

@@ -127,8 +127,8 @@ def test_the_report_says_how_many_places_a_setting_for_each_changes(study):
     assert found(study, metric='loss').reordered() == {'peak=1': 0, 'peak=2': 1}
     search = search_of(compare(read_study(study), Question(metric='loss')))
     assert search.moved() == (
-        'How much the search changes: of the 2 variants in the runs of the search, so many have another place in the '
-        'ranking with one setting for all than with one for each: 0 with peak=1, 2 with peak=2.'
+        'Effect of the search: number of the 2 variants in the runs of the search whose rank with one setting for all '
+        'differs from their rank with the best setting of each: 0 with peak=1, 2 with peak=2.'
     )
     assert search.moved() in markdown(study)
 

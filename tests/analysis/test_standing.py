@@ -62,7 +62,7 @@ def test_it_has_the_command_the_provenance_and_the_work(page):
     assert f'```shell\n{COMMAND}\n```' in page
     assert 'All runs: Saccade 0.1.0, commit cccccccccc (clean)' in page
     assert 'AMD EPYC 9654' in page
-    assert '12 runs, those of the searches included, took 0.3 hours of one process. Made on 25 November 2026.' in page
+    assert '12 runs, including searches, took 0.3 hours of one process. Made on 25 November 2026.' in page
 
 
 def test_it_counts_the_runs_of_each_commit_where_they_differ(tmp_path):

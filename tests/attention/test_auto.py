@@ -53,7 +53,7 @@ def test_the_first_that_can_is_taken():
 def test_by_default_a_cpu_gets_blockwise_and_a_reason():
     (choice,) = chosen(auto())
     assert choice.name == 'attention.blockwise:Blockwise'
-    assert 'attention.splash:Splash is compiled for TPUs alone, not for cpu' in choice.reasons[0]
+    assert 'attention.splash:Splash supports only TPUs, not cpu' in choice.reasons[0]
 
 
 def test_dropout_in_training_alone_is_a_reason():
@@ -62,7 +62,7 @@ def test_dropout_in_training_alone_is_a_reason():
     (choice,) = chosen(module, train=True)
     assert (choice.name, choice.reasons) == (
         'attention.blockwise:Blockwise',
-        ('attention.splash:Splash has no dropout of the weights',),
+        ('attention.splash:Splash does not support attention dropout',),
     )
 
 
@@ -81,7 +81,7 @@ def test_none_that_can_is_refused_with_all_reasons():
 
 
 def test_fields_of_its_own_are_refused_on_its_kernels():
-    with pytest.raises(UserError, match='dropout is a field of its own'):
+    with pytest.raises(UserError, match=r'set dropout on attention\.auto:Auto'):
         chosen(auto({**PLAIN, 'dropout': 0.1}))
 
 
@@ -113,4 +113,4 @@ def test_the_plan_names_the_kernel_of_each_layer_and_why():
     lines = kernel_lines(made)
     assert len(lines) == 1
     assert lines[0].startswith('kernel      ')
-    assert 'mixer/kernel: attention.blockwise:Blockwise (attention.splash:Splash is compiled for TPUs' in lines[0]
+    assert 'mixer/kernel: attention.blockwise:Blockwise (attention.splash:Splash supports only TPUs' in lines[0]

@@ -154,15 +154,15 @@ def test_the_kernel_gets_no_array_of_a_mask_and_no_window_that_is_not_causal(mon
     ('scoring', 'words'),
     [
         (Scoring(Window(5)), None),
-        (Scoring(Window(5, 3)), 'windows within ops.mask:Causal alone'),
-        (Scoring(Causal() & Strided(2)), 'cannot mask by ops.mask:Strided'),
-        (Scoring(Causal() & Chunked(4)), 'cannot mask by ops.mask:Chunked'),
-        (Scoring(CausalAfterPrefix()), 'cannot mask by ops.mask:CausalAfterPrefix'),
-        (Scoring(Causal(), terms=(LinearBias((1.0,) * N),)), 'cannot serve ops.term:LinearBias'),
-        (Scoring(Causal(), terms=(Softcap(2.0),)), 'cannot serve ops.term:Softcap'),
-        (Scoring(Causal(), softmax=SoftmaxWeights(jnp.zeros(N))), 'without a sink'),
+        (Scoring(Window(5, 3)), 'windows only within ops.mask:Causal'),
+        (Scoring(Causal() & Strided(2)), 'does not support ops.mask:Strided'),
+        (Scoring(Causal() & Chunked(4)), 'does not support ops.mask:Chunked'),
+        (Scoring(CausalAfterPrefix()), 'does not support ops.mask:CausalAfterPrefix'),
+        (Scoring(Causal(), terms=(LinearBias((1.0,) * N),)), 'score terms such as ops.term:LinearBias'),
+        (Scoring(Causal(), terms=(Softcap(2.0),)), 'score terms such as ops.term:Softcap'),
+        (Scoring(Causal(), softmax=SoftmaxWeights(jnp.zeros(N))), 'softmax with a sink'),
         (Scoring(Causal(), softmax=TopKWeights(3)), 'not softmax.top_k:TopKWeights'),
-        (Scoring(Causal(), dropout=Dropout(jax.random.key_data(jax.random.key(0)), 0.5)), 'no dropout'),
+        (Scoring(Causal(), dropout=Dropout(jax.random.key_data(jax.random.key(0)), 0.5)), 'attention dropout'),
     ],
 )
 def test_what_it_has_not_is_refused_by_name(scoring, words):
@@ -192,13 +192,13 @@ WIDE = tuple(jnp.zeros((1, 2, 2, 136), jnp.bfloat16) for _ in range(3))
 @pytest.mark.parametrize(
     ('device', 'given', 'words'),
     [
-        (('cpu', 'cpu', None), LOW, 'NVIDIA GPUs alone, not for cpu'),
-        (('tpu', 'TPU v5e', None), LOW, 'NVIDIA GPUs alone, not for tpu'),
+        (('cpu', 'cpu', None), LOW, 'only NVIDIA GPUs, not cpu'),
+        (('tpu', 'TPU v5e', None), LOW, 'only NVIDIA GPUs, not tpu'),
         (('gpu', 'Tesla T4', '7.5'), LOW, r'compute capability 8.0 or more, not Tesla T4 \(7.5\)'),
         (('gpu', 'AMD Instinct MI300X', 'gfx942'), LOW, r'not AMD Instinct MI300X \(gfx942\)'),
         (('gpu', 'NVIDIA H100', '9.0'), (Q, K_, V), 'bfloat16 and float16, not float32'),
         (('gpu', 'NVIDIA H100', '9.0'), (LOW[0], K_, LOW[2]), 'not bfloat16 with float32'),
-        (('gpu', 'NVIDIA A100', '8.0'), WIDE, 'up to 128 on NVIDIA A100, not of 136'),
+        (('gpu', 'NVIDIA A100', '8.0'), WIDE, 'up to 128 on NVIDIA A100, not 136'),
         (('gpu', 'NVIDIA H100', '9.0'), WIDE, None),
         (('gpu', 'NVIDIA B200', '10.0'), WIDE, None),
         (('gpu', 'NVIDIA A100', '8.0'), LOW, None),
@@ -219,7 +219,7 @@ def test_a_gpu_gets_it_in_bfloat16_and_blocks_in_float32(on_a, monkeypatch):
         for given in (LOW, (Q, K_, V)):
             jax.eval_shape(lambda *qkv: Auto().apply({}, *qkv, Scoring(Causal()), False), *given)
     assert [choice.name for choice in made] == ['attention.cudnn:CuDNN', 'attention.blockwise:Blockwise']
-    assert made[1].reasons[1] == 'attention.cudnn:CuDNN has bfloat16 and float16, not float32'
+    assert made[1].reasons[1] == 'attention.cudnn:CuDNN supports bfloat16 and float16, not float32'
 
 
 def test_a_causal_mask_counts_the_blocks_that_it_leaves():
@@ -255,5 +255,5 @@ def test_each_device_of_a_mesh_takes_the_branch_of_its_own_rows():
 def test_without_a_gpu_parameters_are_made_and_a_call_is_refused():
     layer, x = saccade.MultiHead(heads=2, kernel=CuDNN()), jnp.ones((1, 4, 8))
     params = layer.init(jax.random.key(0), x)
-    with pytest.raises(UserError, match=r'attention\.cudnn:CuDNN is compiled for NVIDIA GPUs alone, not for cpu'):
+    with pytest.raises(UserError, match=r'attention\.cudnn:CuDNN supports only NVIDIA GPUs, not cpu'):
         layer.apply(params, x)

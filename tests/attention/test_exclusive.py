@@ -87,7 +87,7 @@ def test_what_a_head_reads_is_orthogonal_to_the_own_value():
 
 
 def test_another_sequence_has_no_own_values():
-    with pytest.raises(UserError, match='reads its own sequence alone'):
+    with pytest.raises(UserError, match='does not support cross-attention'):
         exclusive(1.0).init(jax.random.key(0), X, ALONE.replace(source=ALONE.read(X)), False)
 
 

@@ -214,7 +214,7 @@ TERMS = LayerContext(CONTEXT.positions, terms=(Softcap(1.0),))
 CROSS = LayerContext(CONTEXT.positions, source=Source(X, CONTEXT.positions))
 BIASED = {'position': {'use': 'position.relative_bias:RelativeBias'}}
 REFUSED = {
-    'a source': (DELTA, CROSS, 'attention.delta:Delta reads its own sequence alone'),
+    'a source': (DELTA, CROSS, r'attention.delta:Delta .* not support cross-attention'),
     'a term': (RETENTION, TERMS, 'attention.retention:Retention has no scores for ops.term:Softcap'),
     'a bias by position': (RETENTION | BIASED, CONTEXT, 'has no scores for ops.term:DistanceTable'),
     'rates for other heads': (RETENTION | {'rates': [0.5]}, CONTEXT, 'rates must be 2, above 0 and at most 1'),

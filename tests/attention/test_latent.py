@@ -91,7 +91,7 @@ def test_the_state_holds_a_latent_and_a_rotated_key_a_token():
 
 
 def test_a_term_that_reads_queries_and_keys_is_refused_and_a_bias_is_not():
-    with pytest.raises(UserError, match=r'steps over latents, so ops\.term:RelativeKeys'):
+    with pytest.raises(UserError, match=r'over latents, so ops\.term:RelativeKeys'):
         made(position={'use': 'position.shaw:Shaw', 'reach': 3, 'head_width': H})
     made(position={'use': 'position.alibi:ALiBi'})
 

@@ -208,11 +208,11 @@ REFUSED = {
         Scoring(Causal(), (Softcap(2.0),)),
         'attention.linear:Linear has no scores for ops.term:Softcap',
     ),
-    'a window': (Linear(), Scoring(Causal() & Window(3)), 'no scores to mask by ops.mask:Window'),
+    'a window': (Linear(), Scoring(Causal() & Window(3)), 'does not support ops.mask:Window'),
     'another mask': (
         Performer(random_features=8),
         Scoring(Either(Causal(), Window(3))),
-        'no scores to mask by ops.mask:Either',
+        'does not support ops.mask:Either',
     ),
     'a causal Linformer': (Linformer(length=12, slots=3), SCORING, 'attention.linformer:Linformer cannot be causal'),
     'a packed Linformer': (Linformer(length=12, slots=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
@@ -236,7 +236,7 @@ def test_causal_kernels_want_as_many_keys_as_queries():
 
 def test_steps_are_causal_alone():
     arrays, context = inputs(), LayerContext(jnp.zeros((B, T), int))
-    with pytest.raises(UserError, match=r'steps under ops\.mask:Causal alone'):
+    with pytest.raises(UserError, match=r'only under ops\.mask:Causal'):
         Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], 0), context)
     with pytest.raises(UserError, match='cannot decode'):
         Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)

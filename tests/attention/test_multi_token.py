@@ -82,7 +82,7 @@ def test_steps_skip_padding_between_the_tokens_of_a_row():
     ('change', 'words'),
     [
         ({'key_size': 4}, 'key_size must be odd'),
-        ({'after_mixed': 3}, '4 heads make no groups of after_mixed=3'),
+        ({'after_mixed': 3}, 'after_mixed=3 does not divide 4 heads'),
         ({'query_size': 0}, 'query_size'),
         ({'mask': {'use': 'ops.mask:Full'}}, r'attention\.multi_token:MultiToken is causal'),
     ],

@@ -77,7 +77,7 @@ def test_a_chunk_does_not_change_the_output():
 def test_later_tokens_and_other_sequences_are_refused_by_name():
     with pytest.raises(UserError, match=r'attention\.path:PaTH is causal.*ops\.mask:Full'):
         drawn(PATH | {'mask': {'use': 'ops.mask:Full'}}, X, ALONE)
-    with pytest.raises(UserError, match='reads its own sequence alone'):
+    with pytest.raises(UserError, match='does not support cross-attention'):
         drawn(PATH, X, ALONE.replace(source=ALONE.read(X)))
     with pytest.raises(UserError, match='Cosine reads queries and keys'):
         drawn(PATH | {'terms': [{'use': 'score.cosine:Cosine'}]}, X, ALONE)

@@ -107,7 +107,7 @@ def test_steps_replay_the_whole_and_the_state_does_not_hold_the_memory(changes):
     ('changes', 'words'),
     [
         ({'count': 0}, 'count must be at least 1'),
-        ({'kernel': {'use': 'attention.linear:Linear'}}, r'by scores, which attention\.linear:Linear does not make'),
+        ({'kernel': {'use': 'attention.linear:Linear'}}, r'score-based kernel, which attention\.linear:Linear is not'),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, words):

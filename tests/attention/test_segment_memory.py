@@ -122,11 +122,11 @@ def test_stepping_segment_by_segment_is_the_whole_in_a_state_of_one_segment_and_
     [
         ({'length': 0}, 'length must be at least 1'),
         ({'memory': -1}, 'memory must be at least 0'),
-        ({'kernel': {'use': 'attention.linear:Linear'}}, r'attention\.linear:Linear has no scores to mask'),
+        ({'kernel': {'use': 'attention.linear:Linear'}}, r'attention\.linear:Linear does not support'),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
         drawn(changed(**changes), X, CONTEXT)
-    with pytest.raises(UserError, match='its own sequence alone'):
+    with pytest.raises(UserError, match='does not support cross-attention'):
         drawn(SPEC, X, CONTEXT.replace(source=Source(X, CONTEXT.positions)))

@@ -55,7 +55,7 @@ def test_later_tokens_and_other_sequences_are_refused_by_name():
     full = SELECTIVE | {'mask': {'use': 'ops.mask:Full'}}
     with pytest.raises(UserError, match=r'attention\.selective:Selective is causal.*ops\.mask:Full'):
         drawn(full, X, ALONE)
-    with pytest.raises(UserError, match='reads its own sequence alone'):
+    with pytest.raises(UserError, match='does not support cross-attention'):
         drawn(SELECTIVE, X, ALONE.replace(source=ALONE.read(X)))
     with pytest.raises(UserError, match=r'kernel: attention\.blockwise:Blockwise is not a PairKernel'):
         drawn(SELECTIVE | {'kernel': {'use': 'attention.blockwise:Blockwise'}}, X, ALONE)

@@ -94,7 +94,7 @@ def test_tokens_that_do_not_divide_are_refused(kernel, words):
 
 def test_the_ring_has_no_order_for_terms_that_count_keys():
     scoring = Scoring(Causal(), terms=(CountedKeys(jnp.zeros((4, H))),))
-    with split(4), pytest.raises(UserError, match=r'attention\.ring:Ring.*cannot serve ops\.term:CountedKeys'):
+    with split(4), pytest.raises(UserError, match=r'attention\.ring:Ring.*does not support ops\.term:CountedKeys'):
         refused(Ring(parent=None), scoring)
     refused(Ring(parent=None), scoring)
 
@@ -118,18 +118,18 @@ def test_ulysses_needs_heads_for_all_devices():
 def test_splash_attends_over_whole_rows_and_ulysses_gives_it_these():
     splash = Part(Splash, (('interpret', True),))
     with split(4):
-        with pytest.raises(UserError, match=r'config\.mesh\.sequence splits: attention\.ulysses:Ulysses takes it'):
+        with pytest.raises(UserError, match=r'config\.mesh\.sequence splits: use it in attention\.ulysses:Ulysses'):
             refused(splash(parent=None))
         refused(Ulysses(inner=splash, parent=None))
 
 
 def test_a_kernel_within_another_leaves_dropout_to_it():
-    with pytest.raises(UserError, match=r'attention\.ulysses:Ulysses: dropout is a field of its own'):
+    with pytest.raises(UserError, match=r'set dropout on attention\.ulysses:Ulysses'):
         refused(Ulysses(inner=Part(Blockwise, (('dropout', 0.1),)), parent=None))
 
 
 def test_a_ring_that_is_not_to_stand_alone_needs_tokens_that_are_split():
-    with pytest.raises(UserError, match=r'attention\.ring:Ring passes nothing on'):
+    with pytest.raises(UserError, match=r'attention\.ring:Ring needs tokens split by'):
         refused(Ring(alone=False, parent=None))
     with split(4):
         refused(Ring(alone=False, parent=None))

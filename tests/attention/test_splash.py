@@ -92,13 +92,13 @@ def test_a_query_without_a_key_gets_zeros_and_sends_no_gradient():
 @pytest.mark.parametrize(
     ('scoring', 'words'),
     [
-        (Scoring(Causal() & Strided(2)), 'cannot mask by ops.mask:Strided'),
-        (Scoring(Causal() & Chunked(4)), 'cannot mask by ops.mask:Chunked'),
-        (Scoring(CausalAfterPrefix()), 'cannot mask by ops.mask:CausalAfterPrefix'),
-        (Scoring(Causal(), terms=(LinearBias((1.0,) * N),)), 'cannot serve ops.term:LinearBias'),
-        (Scoring(Causal(), terms=(Softcap(2.0), Softcap(3.0))), 'cannot serve ops.term:Softcap'),
+        (Scoring(Causal() & Strided(2)), 'does not support ops.mask:Strided'),
+        (Scoring(Causal() & Chunked(4)), 'does not support ops.mask:Chunked'),
+        (Scoring(CausalAfterPrefix()), 'does not support ops.mask:CausalAfterPrefix'),
+        (Scoring(Causal(), terms=(LinearBias((1.0,) * N),)), 'not ops.term:LinearBias'),
+        (Scoring(Causal(), terms=(Softcap(2.0), Softcap(3.0))), 'not ops.term:Softcap'),
         (Scoring(Causal(), softmax=TopKWeights(3)), 'not softmax.top_k:TopKWeights'),
-        (Scoring(Causal(), dropout=Dropout(jax.random.key_data(jax.random.key(0)), 0.5)), 'no dropout'),
+        (Scoring(Causal(), dropout=Dropout(jax.random.key_data(jax.random.key(0)), 0.5)), 'attention dropout'),
     ],
 )
 def test_what_it_has_not_is_refused_by_name(scoring, words):
@@ -107,7 +107,7 @@ def test_what_it_has_not_is_refused_by_name(scoring, words):
 
 
 @pytest.mark.parametrize(
-    ('fields', 'words'), [({'block': 100}, 'block must be a multiple of 128'), ({'interpret': False}, 'TPUs alone')]
+    ('fields', 'words'), [({'block': 100}, 'block must be a multiple of 128'), ({'interpret': False}, 'only TPUs')]
 )
 def test_wrong_blocks_and_platforms_are_refused(fields, words):
     with pytest.raises(UserError, match=words):

@@ -198,7 +198,7 @@ def test_a_kernel_whose_numbers_are_others_is_named(ours, monkeypatch):
 def test_kernels_agree_with_the_whole_matrix(case, monkeypatch):
     assert max(kernels.differences('blockwise', case, 'float32', 32)) < kernels.NEAR['float32']
     assert 0 < max(kernels.differences('plain', case, 'bfloat16', 32)) < kernels.NEAR['bfloat16']
-    assert 'NVIDIA GPUs alone' in kernels.differences('cudnn', case, 'bfloat16', 32)
+    assert 'only NVIDIA GPUs' in kernels.differences('cudnn', case, 'bfloat16', 32)
 
 
 def test_what_each_kernel_serves_is_what_is_documented():
@@ -216,7 +216,7 @@ def test_memory_of_kernels_is_linear_unless_all_scores_are_made():
     figures = kernels.kernels((256, 1024), jax.devices()[0], 'here').figures['temp_bytes']
     assert figures['plain'][1024] > 12 * figures['plain'][256]
     assert figures['blockwise'][1024] < 5 * figures['blockwise'][256]
-    assert 'TPUs alone' in figures['splash'][256]
+    assert 'only TPUs' in figures['splash'][256]
 
 
 def test_what_the_package_requires_is_read_and_looked_for():

@@ -149,9 +149,9 @@ def test_what_is_alike_without_a_source_stays_so():
 
 def test_without_a_source_there_is_nothing_to_read():
     block = CASES['pre-norm'][0]
-    with pytest.raises(UserError, match='pre_norm:PreNorm: cross reads a source, and there is none'):
+    with pytest.raises(UserError, match='pre_norm:PreNorm: cross requires a source'):
         block.init(jax.random.key(0), X, LayerContext(PLACES), False)
-    with pytest.raises(UserError, match='cross needs a source to decode beside'):
+    with pytest.raises(UserError, match='cross needs a source to decode'):
         block.init_state(X, T)
 
 

@@ -120,5 +120,5 @@ class SeesOthers(nn.Module):
 
 def test_a_norm_of_one_branch_that_sees_later_tokens_is_refused_in_a_decoder():
     part = build({'use': 'block.pre_norm:PreNorm', **PARTS, 'norms': {'mixer': {'use': f'{__name__}:SeesOthers'}}})
-    with pytest.raises(UserError, match=r'a_model is causal: it cannot have .*SeesOthers, where a token'):
+    with pytest.raises(UserError, match=r'a_model is causal: it does not support .*SeesOthers, where a token'):
         require_causal('a_model', part)

@@ -101,7 +101,10 @@ def test_a_run_of_another_task_is_refused(runner, finished):
         (('--question=a', '--context=b', '--context_file=c'), 'give either --context or --context_file'),
         (('--question=a', '--context= '), '--context is empty'),
         (('--question=a', '--context_file=/no/such'), '/no/such: cannot be read'),
-        (('--question=a', '--context=b', '--config.steps=3'), 'a model predicts with the config it was trained with'),
+        (
+            ('--question=a', '--context=b', '--config.steps=3'),
+            "'--config.steps=3': a model predicts with",
+        ),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(runner, answering, arguments, message):

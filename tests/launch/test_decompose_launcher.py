@@ -3,6 +3,7 @@
 """Taking attention apart from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -56,13 +57,11 @@ def test_all_is_shown_to_people(runner, attending):
 def test_a_model_without_a_source_is_refused_in_one_line(runner, finished):
     done = runner.run('decompose', f'--workdir={finished}')
     assert done.returncode == 2
-    assert done.stderr == (
-        'error: model.decoder:Decoder: it reads no source to write of, so there is nothing to compare\n'
-    )
+    assert re.fullmatch('error: model.decoder:Decoder: [^\n]*no cross-attention\n', done.stderr)
 
 
 @pytest.mark.long
 def test_a_page_is_written_to_a_page(runner, attending):
     done = runner.run('decompose', f'--workdir={attending}', '--out=report.png')
     assert done.returncode == 2
-    assert done.stderr == 'error: --out=report.png: the report is a page; name a file that ends in .html\n'
+    assert re.fullmatch(r'error: --out=report\.png: [^\n]*\.html\n', done.stderr)

@@ -62,4 +62,4 @@ def test_a_text_is_continued_in_another_and_a_mode_that_there_is_not_is_one_line
 @pytest.mark.long
 def test_choices_and_turns_are_of_a_masked_language_model(runner, denoised):
     done = runner.run('fill_mask', f'--workdir={denoised[0]}', '--text=the [MASK]', '--top=2', '--turns=2')
-    assert_refused(done, '--top and --turns have no effect on a model that reads a text and writes another')
+    assert_refused(done, '--top and --turns have no effect on a sequence-to-sequence model')

@@ -21,4 +21,4 @@ def test_every_number_is_in_one_object(runner):
 def test_nothing_to_read_is_refused_in_one_line(runner):
     done = runner.run('five_steps', '--text=')
     assert done.returncode == 2
-    assert done.stderr == 'error: --text: there is no word to read\n'
+    assert done.stderr == 'error: --text: the text has no words\n'

@@ -53,7 +53,7 @@ def test_beams_find_texts_and_score_them(runner, finished):
         (('--temperature=1', '--top_k=3'), '--temperature and --top_k have no effect with --beams'),
         (('--greedy',), '--greedy has no effect with --beams'),
         (('--seed=1',), '--seed has no effect with --beams'),
-        (('--chat',), '--chat draws its answers: it goes without --beams'),
+        (('--chat',), '--chat samples its answers: it does not combine with --beams'),
         (('--samples=3',), '--samples=3: 2 beams find 2 texts; raise --beams'),
         (('--alpha=-1',), 'flag --alpha=-1'),
     ],
@@ -94,5 +94,5 @@ def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder)
     done = generate(runner, f'--workdir={encoder}', '--prompt=the model')
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert 'an encoder sees what follows a token' in line
+    assert 'an encoder attends to later tokens' in line
     assert 'launch/fill_mask.py --turns=4' in line

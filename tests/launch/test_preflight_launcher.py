@@ -99,7 +99,7 @@ def test_ways_that_take_less_memory_stand_beside_it(runner):
         ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.backend=pmap'), "use 'jit'"),
         (
             (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4', '--measure'),
-            'v5e:4x4 need not be there: leave out one of the two',
+            'v5e:4x4: omit --measure or --topology',
         ),
         pytest.param(
             (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v9z:4x4'),
@@ -120,7 +120,7 @@ def test_what_cannot_be_is_one_line(runner, arguments, words):
 def test_without_what_compiles_for_tpus_it_says_what_to_install(runner):
     done = runner.run('preflight', f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4')
     assert done.returncode == 2
-    assert "nothing here compiles for TPUs: pip install -e '.[tpu]'" in done.stderr
+    assert "libtpu: pip install -e '.[tpu]'" in done.stderr
 
 
 @pytest.mark.long

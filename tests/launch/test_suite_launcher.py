@@ -37,7 +37,7 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
     flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--page={page}', '--jobs=1', '--force']
     done = runner.run('suite', *flags, '--size=half')
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == ('error: not finished: broken; see above why. The same command goes on')
+    assert done.stderr.splitlines()[-1].startswith('error: not finished: broken;')
     assert [run.status for run in read_sweep(tmp_path / 'runs/recall').runs] == ['finished']
     assert 'train.py --force --config=' in (tmp_path / 'runs/recall/one,seed=0/provenance.jsonl').read_text()
     text = page.read_text()

@@ -108,7 +108,7 @@ def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, t
     [
         (('--text=a', '--file=b'), 'give --text=TEXT or --file=FILE'),
         (('--file=/no/such',), '/no/such: cannot be read'),
-        (('--file=x', '--alignment=map.png'), '--alignment is of one text'),
+        (('--file=x', '--alignment=map.png'), '--alignment draws one text'),
         (('--text=' + 40 * 'one two ',), 'text 1: it has'),
         (('--text=one', '--alignment=map.txt'), 'ends in .png'),
         (('--text=one', '--start=[MASK]'), '--start has no effect: the data of the run define'),

@@ -163,7 +163,7 @@ def test_what_is_written_greedily_is_the_most_probable_of_the_whole():
 
 def test_a_kernel_that_cannot_see_a_prefix_is_refused():
     given = model(kernel={'use': 'attention.linear:Linear'})
-    with pytest.raises(UserError, match='no scores to mask'):
+    with pytest.raises(UserError, match='does not support'):
         given.apply(params(), SOURCE, READ, TOKENS, WRITTEN, False)
 
 

@@ -205,7 +205,7 @@ def test_the_sizes_of_a_mixture_are_reached_and_never_passed(denoiser):
         (lambda: Sequential(most=1.5), 'shares of 1'),
         (lambda: Mixture((Spans(rate=0.15, mean=32.0),), 96).sizes, 'rows of 96 tokens lose 14.4 .* a span of 32'),
         (lambda: Mixture((Sequential(),), 1).sizes, 'no prefix with a rest'),
-        (lambda: Mixture((), 8), 'there must be a denoiser'),
+        (lambda: Mixture((), 8), 'at least one denoiser'),
     ],
 )
 def test_what_cannot_be_is_refused(make, said):

@@ -18,5 +18,5 @@ def test_each_token_has_a_feature_of_its_own(width):
 
 
 def test_more_tokens_than_features_are_refused_in_one_line():
-    with pytest.raises(UserError, match=r'^model\.embedding_init: 5 tokens .* 4 features .* model\.width to .* 5'):
+    with pytest.raises(UserError, match=r'^model\.embedding_init: .*5 tokens .* not 4; .*model\.width .* 5'):
         one_hot()(jax.random.key(0), (5, 4), jnp.float32)

@@ -201,7 +201,7 @@ def test_steps_replay_the_whole_with_shared_terms():
 @pytest.mark.parametrize(
     ('settings', 'words'),
     [
-        ({'shared': SCHEMES['alibi'], 'heads': (4, 2)}, r'one number of heads, not of \[2, 4\]'),
+        ({'shared': SCHEMES['alibi'], 'heads': (4, 2)}, r'number of heads, not \[2, 4\]'),
         ({'shared': {'use': 'position.rotary:Rotary'}}, r'position\.rotary:Rotary makes none'),
     ],
 )

@@ -87,5 +87,5 @@ def test_what_the_first_token_says_to_the_last_passes_through_every_state_betwee
 def test_what_looks_ahead_is_refused_by_a_causal_model(use, more):
     config = load_config(str(CONFIG), [f'--config.model.block.mixer={ {"use": use, **more} }'])
     model, tokens = Experiment.of(config).model(), jnp.zeros((1, 4), jnp.int32)
-    with pytest.raises(UserError, match=f'is causal: it cannot have {use}'):
+    with pytest.raises(UserError, match=f'is causal: it does not support {use}'):
         jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, LayerContext(jnp.arange(4)[None]), False))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of parts and of configs for the terminal: type, default or value, and what the docstrings say of them."""
+"""Fields of parts and of configs for the terminal: type, default or value, and description from the docstring."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from saccade.train.process.terminal import say
 
 @dataclass(frozen=True)
 class Described:
-    """Fields of a part. Attributes: title; of each field its name, its value, its type, and what it means."""
+    """Fields of a part. Attributes: title; rows of name, value, type and description."""
 
     title: str
     rows: Sequence[tuple[str, str, str, str]]
 
     def show(self, console: Console) -> None:
-        """Print each field on a line, and its meaning below."""
+        """Print each field on a line, and its description below."""
         say(console, self.title, style='bold')
         for name, value, kind, meaning in self.rows:
             say(console, f'  {name} = {value}    ({kind})')
@@ -36,10 +36,10 @@ class Described:
 
 
 def of_part(use: str) -> Described:
-    """Return the fields of a part, by its import path.
+    """Return the fields of the part at an import path.
 
     Raises:
-        UserError: there is no such part.
+        UserError: the part does not exist.
     """
     part = load_target(use, '--part')
     usual, said = defaults(part), meanings(part)
@@ -51,7 +51,7 @@ def of_part(use: str) -> Described:
 
 
 def of_config(config: Mapping[str, Any]) -> Iterator[Described]:
-    """Yield the fields of an experiment, then those of each part that its config names."""
+    """Yield the fields of an experiment, then the fields of each part in its config."""
     yield _table('the experiment', Experiment, config, PREFIX)
     yield from _of_parts(config, PREFIX)
 
@@ -76,5 +76,5 @@ def _table(title: str, part: Any, given: Mapping[str, Any], path: str) -> Descri
 
 
 def _short(value: Any) -> str:
-    """A value as the config has it; a part by its name alone, as its own fields follow."""
+    """Return a value as in the config; a part only by its name, since its fields follow."""
     return value['use'] if isinstance(value, Mapping) and 'use' in value else value_words(value)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention mixers, and the kernels with which they attend, one a file.
+"""Attention mixers and attention kernels, one per file.
 
-Not here: recurrent and convolutional mixers (`recurrent/mixer/`), and arithmetic without parameters (`ops/`).
+Recurrent and convolutional mixers are in `recurrent/mixer/`, functions without parameters in `ops/`.
 """
 
 from saccade.lazy import lazy_names

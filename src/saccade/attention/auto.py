@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic choice of the kernel: the first of a list that has what is asked of it, on the platform at hand.
+"""Automatic kernel selection: the first kernel of a list that supports the layer on the current platform.
 
-    y = kernel_i(q, k, v),    i = the first whose platform, mask, score terms, softmax and dropout are these
+    y = kernel_i(q, k, v),    i = the first that supports platform, mask, score terms, softmax and dropout
 
-As PyTorch's `scaled_dot_product_attention` does (2023), https://pytorch.org/blog/accelerated-pytorch-2/
-Ours chooses while tracing, from a list that the config gives; the plan of a run says which kernel each layer got, and
-why none of those before it. All have the same parameters, so that a model trained with one decodes with another. Cost:
-the chosen kernel's. It cannot return weights.
+As in PyTorch's `scaled_dot_product_attention` (2023), https://pytorch.org/blog/accelerated-pytorch-2/
+Ours selects during tracing, from a list in the config; the plan of a run shows the kernel of each layer, and the
+reasons against the earlier ones. All kernels have the same parameters, so a model trained with one decodes with
+another.
+Cost: the selected kernel's. It cannot return weights.
 """
 
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ __all__ = ['Auto']
 
 @dataclass(frozen=True)
 class Choice:
-    """Choice of a kernel. Attributes: path of the layer's kernel; name of the one taken; why none before it was."""
+    """Selected kernel. Attributes: path of the layer's kernel; name of the selected one; reasons against others."""
 
     path: str
     name: str
@@ -51,9 +52,9 @@ _choices: ContextVar[list[Choice] | None] = ContextVar('choices', default=None)
 
 
 class Auto(ScoreKernel):
-    """Attention kernel chosen from a list.
+    """Attention kernel selected from a list.
 
-    Attributes: those of every score kernel; kernels, the first of which that can serve a layer is taken.
+    Attributes: the attributes of ScoreKernel; kernels, in order of preference.
     """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)
@@ -67,10 +68,10 @@ class Auto(ScoreKernel):
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
-        """Attend by the first kernel that can serve the scoring.
+        """Attend with the first kernel that supports the scoring.
 
         Raises:
-            UserError: none can, or one has fields that are Auto's own.
+            UserError: no kernel supports it, or a kernel has its own softmax or dropout.
         """
         reasons = []
         for part in self.kernels:
@@ -81,16 +82,16 @@ class Auto(ScoreKernel):
             except UserError as error:
                 reasons.append(str(error))
                 continue
-            # Shapes of parameters are asked for in float32, whatever the run is in.
+            # Parameter shapes are evaluated in float32 for every dtype of the run.
             if (choices := _choices.get()) is not None and not self.is_initializing():
                 choices.append(Choice('/'.join(self.path), part.name, tuple(reasons)))
             return kernel.attend(q, k, v, scoring)
-        raise UserError(f'attention.auto:Auto: none of its kernels can serve this layer: {"; ".join(reasons)}')
+        raise UserError(f'attention.auto:Auto: none of its kernels supports this layer: {"; ".join(reasons)}')
 
 
 @contextmanager
 def choices() -> Iterator[list[Choice]]:
-    """Collect the choices that are made while programs are traced."""
+    """Collect the selections made while programs are traced."""
     made: list[Choice] = []
     token = _choices.set(made)
     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Score-based attention kernels: softmax variant, dropout of the weights, and a KV cache to decode with."""
+"""Score-based attention kernels: softmax variant, attention dropout, and a KV cache for decoding."""
 
 import flax.linen as nn
 import jax
@@ -23,46 +23,47 @@ from saccade.types import (
     Values,
 )
 
-OWN = ('dropout', 'softmax')  # fields of a kernel that has another one within
+OWN = ('dropout', 'softmax')  # fields of a kernel that wraps another one
 
 
 def require_own(name: str, kernel: Part[ScoringKernel]) -> None:
-    """Check that a kernel within another leaves softmax and dropout to it.
+    """Check that an inner kernel leaves softmax and dropout to the outer one.
 
     Args:
-        name: of the outer one.
+        name: name of the outer kernel.
+        kernel: the inner kernel.
 
     Raises:
-        UserError: it does not.
+        UserError: the inner kernel sets softmax or dropout.
     """
     if given := [field for field, _ in kernel.arguments if field in OWN]:
-        raise UserError(f'{name}: {given[0]} is a field of its own, not one of {kernel.name} in it')
+        raise UserError(f'{name}: set {given[0]} on {name}, not on its inner kernel {kernel.name}')
 
 
 def require_whole_rows(name: str) -> None:
     """Check that the tokens of a row are not split over devices.
 
     Args:
-        name: of the kernel that attends over whole rows.
+        name: name of the kernel that attends over whole rows.
 
     Raises:
-        UserError: they are.
+        UserError: the tokens are split.
     """
     if token_parts() > 1:
         raise UserError(
-            f'{name} attends over whole rows, which config.mesh.sequence splits: attention.ulysses:Ulysses takes it'
+            f'{name} attends over whole rows, which config.mesh.sequence splits: use it in attention.ulysses:Ulysses'
         )
 
 
 def in_words(heads: int, width: int) -> str:
-    """Return so many heads of a width in words."""
+    """Return the number of heads and their width as text."""
     return f'{heads} head{"s" * (heads != 1)} of {width}'
 
 
 class CachingKernel(nn.Module):
-    """Base of kernels that attend by scores and decode with a KV cache.
+    """Base of score-based kernels with a KV cache for decoding.
 
-    Attributes: softmax, how scores become weights.
+    Attributes: softmax, the softmax variant.
     """
 
     softmax: Part[SoftmaxVariant] = Part(Softmax)
@@ -73,37 +74,37 @@ class CachingKernel(nn.Module):
         return self.attend(q, k, v, scoring)
 
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
-        """Check that the kernel has what is asked of it. A kernel that has not everything overrides this.
+        """Check that the kernel supports the arguments. Kernels with restrictions override this.
 
         Raises:
-            UserError: it has not.
+            UserError: unsupported mask, term, dtype or platform.
         """
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
-        """Return the attention output under a complete scoring. To be overridden; it has no parameters."""
+        """Return the attention output under a complete scoring. Abstract; has no parameters."""
         raise NotImplementedError
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
         """Return the scoring with the softmax variant."""
-        # 'weighting' is its name in checkpoints.
+        # 'weighting' is the name in checkpoints.
         return scoring.replace(softmax=self.softmax(name='weighting')(heads))
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> Cache:
-        """Return an empty KV cache with `capacity` slots a row."""
+        """Return an empty KV cache with `capacity` slots per row."""
         return Cache.empty(k, v, capacity)
 
     def step(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
     ) -> tuple[Mixed, Cache]:
-        """Add a chunk's keys and values to the KV cache and attend to it; return the output and the cache after it."""
+        """Add a chunk's keys and values to the KV cache and attend to it; return the output and the new cache."""
         return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), context)
 
 
 class ScoreKernel(CachingKernel):
-    """Base of score-based kernels with dropout of the weights.
+    """Base of score-based kernels with attention dropout.
 
-    Attributes: softmax, how scores become weights; dropout of the weights.
+    Attributes: softmax, the softmax variant; dropout, rate of the attention weights.
     """
 
     dropout: Share = 0.0

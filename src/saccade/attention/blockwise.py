@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blockwise attention with an online softmax (FlashAttention): the numbers of `plain`, in memory linear in T.
+"""Blockwise attention with an online softmax (FlashAttention): equal to `plain`, in memory linear in T.
 
     m, l, y  <-  running maximum, normaliser and output of  softmax(scale Q K^T + terms, masked) V
 
 Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", algorithm 1,
 https://arxiv.org/abs/2205.14135
-Ours visits only the pairs of blocks that the mask leaves and serves every mask, score term and online softmax,
-trained ones too. Cost: B N T S in time (less what the mask empties), B N T H in memory. It cannot return weights.
+Ours visits only the pairs of blocks with an allowed pair and supports every mask, score term and online softmax,
+including trained ones. Cost: B N T S in time (without masked blocks), B N T H in memory. It cannot return weights.
 """
 
 from typing import ClassVar
@@ -47,10 +47,10 @@ class Blockwise(ScoreKernel):
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
-        """Check that the softmax variant has an online form, and the blocks their sizes.
+        """Check that the softmax variant has an online form, and the sizes of the blocks.
 
         Raises:
-            UserError: it has none, or a block is empty.
+            UserError: the softmax variant has no online form, or a block is empty.
         """
         if not isinstance(scoring.softmax, OnlineSoftmax):
             name = Part(type(scoring.softmax)).name

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Both directions: a causal mixer for encoders, once from each end of a sequence, so that every token sees all others.
+"""Bidirectional wrapper of a causal mixer, for encoders: one pass from each end of a sequence.
 
-    y = f(x) + reversed(b(reversed(x))),      f and b of one kind, with parameters of their own
+    y = f(x) + reversed(b(reversed(x))),      f and b of one kind, with separate parameters
 
 Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.org/10.1109/78.650093, for any mixer:
-the sum of two projected outputs is one projection of both side by side. A token itself is read twice. Each document of
-a packed row is reversed by itself, and its places are counted from its other end. Around a mixer that is not causal it
-has no use. It cannot be causal nor decode, reads no other sequence, and takes no score terms that layers share, as
-these count from one end, nor a mixer that hands something on to later layers. Cost: twice the mixer's.
+the sum of two projected outputs equals one projection of their concatenation. A token itself is read twice. Each
+document of a packed row is reversed separately, and its positions count from its other end. Only useful with causal
+mixers. It cannot be causal or decode, and does not support cross-attention, score terms shared by layers (which count
+from one end), or mixers that pass values to later layers. Cost: twice the mixer's.
 """
 
 from typing import Any, ClassVar, NoReturn
@@ -26,7 +26,7 @@ _NAME = 'attention.both_directions:BothDirections'
 
 
 class BothDirections(Layer):
-    """Both directions of a causal mixer. Attributes: mixer of each direction."""
+    """Bidirectional wrapper of a causal mixer. Attributes: mixer of each direction."""
 
     mixer: Part[Mixer]
 
@@ -38,30 +38,30 @@ class BothDirections(Layer):
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, None]:
-        """Add the outputs of the two directions up; there is no state.
+        """Return the sum of the outputs of the two directions; there is no state.
 
         Raises:
-            UserError: there is another sequence to read, a score term of all layers, or a mixer that hands values on.
+            UserError: the context has a source or shared score terms, or the mixer passes values to later layers.
         """
         if context.source is not None or context.terms:
-            raise UserError(f'{_NAME} reads its own sequence alone, and takes no score terms that layers share')
+            raise UserError(f'{_NAME} supports only self-attention, without score terms shared by layers')
         if hands_on((self.mixer,)):
-            raise UserError(f'{_NAME}: {self.mixer.name} hands on to later layers what would come in two orders')
+            raise UserError(f'{_NAME}: {self.mixer.name} passes values on, which is undefined for two directions')
         forward, _ = self.mixer(name='forward').mix(x, context, train, None)
         backward, _ = self.mixer(name='backward').mix(x[:, ::-1], from_the_end(context), train, None)
         return forward + backward[:, ::-1], None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
-        """Refuse to decode.
+        """Raise an error: decoding is not supported.
 
         Raises:
-            UserError: always, since every token depends on later ones.
+            UserError: always, because every token depends on later ones.
         """
         raise UserError(f'{_NAME} cannot decode: every token depends on later ones')
 
 
 def from_the_end(context: LayerContext) -> LayerContext:
-    """Return the context of the same tokens in reverse: each document keeps its number and is counted from its end."""
+    """Return the context of the reversed tokens: documents keep their segment, and positions count from their end."""
     segments, places = context.numbered[:, ::-1], jnp.arange(context.positions.shape[1])
     begins = segments != jnp.pad(segments[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
     first = jax.lax.cummax(jnp.where(begins, places, 0), axis=1)

@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""KV cache: keys and values by slot, of every token so far or only of the newest.
+"""KV cache: keys and values by slot, of all previous tokens or only of the newest.
 
-Under a mask that looks back without bound, rows advance together: slot s of every row is written in the same step.
-What a row has no token for (the left of a short prompt, the tail of a finished row) is a slot of segment 0, which no
-query attends to.
+Under a mask with unbounded reach, rows advance together: slot s of every row is written in the same step. Slots
+without a token (left padding of a short prompt, the tail of a finished row) have segment 0, which no query attends to.
 
-Under a mask that looks back R tokens, R + 1 slots are a ring: a row's new token takes the place of its oldest, and
-decoding may go on for ever in the same memory. Each row advances by its own tokens, and need not wait for the others. A
-chunk of several tokens attends to the ring and to itself, and then the newest of both become the ring.
+Under a mask that reaches back R tokens, R + 1 slots form a ring buffer: a row's new token replaces its oldest, and
+decoding needs constant memory. Rows advance independently. A chunk of several tokens attends to the ring and to itself,
+and then the newest tokens of both become the ring.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,7 @@ _SLOT_AXES = {'k': 2, 'v': 2, 'positions': 1, 'segments': 1}
 
 
 def slots_for(mask: MaskBase, capacity: int) -> int:
-    """Return how many slots a row needs under this mask for `capacity` tokens."""
+    """Return the number of slots per row for `capacity` tokens under this mask."""
     return capacity if mask.lookback is None else min(capacity, mask.lookback + 1)
 
 
@@ -35,11 +34,11 @@ def slots_for(mask: MaskBase, capacity: int) -> int:
 class Cache:
     """KV cache: keys and values by slot; axis 0 of every leaf is the batch.
 
-    Heads come before slots, as the matrix products of a step need them: no step of one token copies the cache.
+    Heads come before slots, the layout of a step's matrix products, so a one-token step does not copy the cache.
 
     Attributes:
-        positions, segments: of the token in each slot; segment 0 where there is none.
-        filled: the slot to be written next; in a ring, that of the oldest token.
+        positions, segments: position and segment of the token in each slot; segment 0 for empty slots.
+        filled: next slot to write; in a ring, the slot of the oldest token.
     """
 
     k: Float[Array, 'B K S H']
@@ -50,10 +49,10 @@ class Cache:
 
     @classmethod
     def empty(cls, k: CachedKeys, v: Values, slots: int, **more: Any) -> 'Cache':
-        """Return a cache with a number of empty slots a row, in the shapes and dtypes of k and v.
+        """Return a cache with `slots` empty slots per row, in the shapes and dtypes of k and v.
 
         Args:
-            more: further fields of the class.
+            more: additional fields of the class.
         """
         B = k.shape[0]
         k, v = (jnp.zeros((B, x.shape[2], slots, x.shape[3]), x.dtype) for x in (k, v))
@@ -67,7 +66,7 @@ class Cache:
     def step(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, context: LayerContext
     ) -> tuple[Mixed, 'Cache']:
-        """Add a chunk to the cache and attend to it; return the output of its queries, and the cache after it."""
+        """Add a chunk to the cache and attend to it; return the output and the new cache."""
         lookback, slots = scoring.mask.lookback, self.positions.shape[1]
         if lookback is None or slots <= lookback:
             seen = after = self.append(k, v, context)
@@ -80,7 +79,7 @@ class Cache:
         return seen.attend(q, scoring, context), after
 
     def append(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
-        """Return the cache with a chunk written into the next slots, which are the same in every row."""
+        """Return the cache with a chunk written into the next slots, the same slots in every row."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(slots, new, self.filled[0], axis)
@@ -88,7 +87,7 @@ class Cache:
         return self._changed(write, k, v, context).replace(filled=self.filled + k.shape[1])
 
     def renew(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
-        """Return the cache with one token written over the oldest of each row; the next token overwrites padding."""
+        """Return the ring with one token per row written over the oldest; padding is overwritten by the next token."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
             index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
@@ -98,20 +97,20 @@ class Cache:
         return self._changed(write, k, v, context).replace(filled=(self.filled + real) % self.positions.shape[1])
 
     def extend(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
-        """Return the cache with slots of a chunk appended."""
+        """Return the cache with the slots of a chunk appended."""
         return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, context)
 
     def in_order(self) -> 'Cache':
-        """Return the ring cut open: each row's oldest slot comes first."""
+        """Return the ring unrolled: each row's oldest slot comes first."""
         slots = self.positions.shape[1]
         return self._taken((self.filled[:, None] + jnp.arange(slots)) % slots)
 
     def newest(self, slots: int) -> 'Cache':
-        """Return a ring of each row's newest tokens, from slots that are in order."""
+        """Return a ring of each row's newest tokens, from slots in order."""
         return self._taken(jnp.argsort(self.segments != 0, axis=-1, stable=True)[:, -slots:])
 
     def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
-        """Attend by the newest tokens to all slots; masks and terms are given positions for indices."""
+        """Attend queries of the newest tokens to all slots; masks and terms use positions as indices."""
         scoring, k, v = self.read(scoring, context)
         return scoring.attend(q, k, v, scoring.pairs(context.positions, self.positions))[0]
 
@@ -126,7 +125,7 @@ class Cache:
     def _changed(
         self, change: Callable[[Array, Array, int], Array], k: CachedKeys, v: Values, context: LayerContext
     ) -> 'Cache':
-        """Change each array by what a chunk brings it, and the axis of its slots."""
+        """Update each array with its part of a chunk, along the axis of its slots."""
         brought = (heads_first(k), heads_first(v), context.positions, context.numbered)
         found = {}
         for (name, axis), new in zip(_SLOT_AXES.items(), brought, strict=True):
@@ -135,7 +134,7 @@ class Cache:
         return self.replace(**found)
 
     def _taken(self, order: Int[Array, 'B S']) -> 'Cache':
-        """The slots of each row in this order, to be written from the first on."""
+        """Return the slots of each row in this order, to be written from the first on."""
         taken = {
             name: jax.vmap(lambda slots, at, axis=axis: jnp.take(slots, at, axis - 1))(getattr(self, name), order)
             for name, axis in _SLOT_AXES.items()
@@ -145,19 +144,19 @@ class Cache:
 
 @struct.dataclass
 class CompactCache(Cache):
-    """KV cache of what keys and values are made of, where that is smaller than they are.
+    """KV cache of compressed keys and values.
 
-    The keys and values of all slots are made again at each step, and kept no longer than it.
+    The keys and values of all slots are recomputed at each step.
 
     Attributes:
-        expand: a function of what is cached, [B S _ _] twice, to keys and values. It is compared, so two that are alike
-            must be equal: a function of a file, or a frozen dataclass.
+        expand: function from the two cached arrays, [B S _ _] each, to keys and values. It is compared by equality, so
+            it must be a module-level function or a frozen dataclass.
     """
 
     expand: Callable[[Array, Array], tuple[Keys, Values]] = struct.field(pytree_node=False, kw_only=True)
 
     def read(self, scoring: Scoring, context: LayerContext) -> tuple[Scoring, Keys, Values]:
-        """Return the scoring of these tokens over all slots, and keys and values made of what the slots hold."""
+        """Return the scoring of these tokens over all slots, and the expanded keys and values."""
         scoring, k, v = super().read(scoring, context)
         return scoring, *self.expand(k, v)
 

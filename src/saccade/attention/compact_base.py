@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compact keys and values: multi-head attention that caches what they are made of, and makes them when it attends."""
+"""Multi-head attention with a compressed KV cache, from which keys and values are computed at each step."""
 
 from collections.abc import Callable
 
@@ -30,27 +30,27 @@ Expand = Callable[[CachedKeys, Values], tuple[Keys, Values]]
 class Compact(MultiHead):
     """Base of multi-head attention with a cache smaller than its keys and values.
 
-    In a subclass, what the projections make as keys has one head, [B S 1 W]. The features that terms read of each key
-    head stand after it, flat. Layers that share keys and values share them as they are cached.
+    In a subclass, the projected keys have one head, [B S 1 W]. The features that score terms read for each key head are
+    appended to it, flattened. Layers that share keys and values share the cached form.
     """
 
     @property
     def expansion(self) -> Expand:
-        """The function from what is cached to keys with their features, and values. To be overridden."""
+        """Return the function from cached arrays to keys with their features, and values. Abstract."""
         raise NotImplementedError
 
     def beside(self, k: Float[Array, 'B S 1 _'], features: Float[Array, 'B S K _']) -> Float[Array, 'B S 1 _']:
-        """Return what is cached of keys, with the features of all key heads after it."""
+        """Return the cached keys with the features of all key heads appended."""
         return jnp.concatenate([k, rearrange(features, 'B S K E -> B S 1 (K E)')], axis=-1)
 
     def cache_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return heads and width of what is cached: in the place of keys with their features, and of values."""
+        """Return heads and width of the cached keys with their features, and of the cached values."""
         _, K, _ = self.sizes(D)
         (_, plain), (_, with_features) = self.kv_shapes(D)[0], super().cache_shapes(D)[0]
         return (1, plain + K * (with_features - plain)), self.kv_shapes(D)[1]
 
     def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
-        """Return an empty cache of what keys and values are made of."""
+        """Return an empty cache of compressed keys and values."""
         return CompactCache.empty(k, v, capacity, expand=self.expansion)
 
     def attend(
@@ -64,11 +64,11 @@ class Compact(MultiHead):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend queries to the keys made of what is cached; return the output of each head, and the state after it."""
+        """Attend queries to the expanded keys; return the output of each head, and the new state."""
         kernel = self.kernel(parent=None)
         if not kernel.capabilities.terms:
             name = Part(type(self)).name
-            raise UserError(f'{name} caches keys for scores, which {self.kernel.name} does not make')
+            raise UserError(f'{name} needs a score-based kernel, which {self.kernel.name} is not')
         if state is None or isinstance(state, SourceKeys):
             k, v = self.expansion(k, v)
         return super().attend(q, k, v, scoring, x, context, train, state)

@@ -6,10 +6,10 @@
 
 NVIDIA 2026, https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/operations/Attention.html, after Dao 2023,
 "FlashAttention-2", https://arxiv.org/abs/2307.08691
-Ours hands it no array of a mask or bias, which JAX's call has refused or read wrong: only that it is causal, how far a
-causal window looks back, and how many keys are real. It serves rows of one document, padded at their end or not; a
-batch with other rows is attended to in blocks, by a branch taken while the program runs. Cost: B N T S in time, half
-where causal, B N T H in memory. Heads are padded to a multiple of 8. bfloat16 and float16 alone; no terms or dropout.
+Ours passes no mask or bias arrays, which JAX's call has rejected or misread: only causality, the reach of a causal
+window, and the number of real keys. It supports rows of one document, with or without padding at the end; a batch with
+other rows uses blockwise attention, by a branch at run time. Cost: B N T S in time, half for causal masks, B N T H in
+memory. Heads are padded to a multiple of 8. Only bfloat16 and float16; no terms or dropout.
 """
 
 import re
@@ -36,9 +36,9 @@ __all__ = ['CuDNN']
 NAME = 'attention.cudnn:CuDNN'
 DTYPES = (jnp.bfloat16, jnp.float16)
 OLDEST = 8.0  # compute capability: Ampere
-WIDTHS = ((9.0, 256), (OLDEST, 128))  # the widest heads from a compute capability on, backward pass included
-UNIT = 8  # of which the width of heads is a multiple
-BLOCK = 256  # tokens in a block, where rows are not for the kernel
+WIDTHS = ((9.0, 256), (OLDEST, 128))  # maximum head width from a compute capability on, including the backward pass
+UNIT = 8  # the head width is padded to a multiple of this
+BLOCK = 256  # tokens per block, for rows that the kernel does not support
 AXES = ('B T N H', 'B S K H', 'B S K H', 'B T', 'B S')
 
 Attend = Callable[..., Mixed]
@@ -48,8 +48,8 @@ class CuDNN(CachingKernel):
     """cuDNN attention kernel for NVIDIA GPUs from Ampere on.
 
     Attributes:
-        softmax: the softmax itself.
-        emulate: where there is no such GPU, have XLA do the same with all scores in memory, and do not refuse.
+        softmax: only the ordinary softmax.
+        emulate: without a supported GPU, compute the same with XLA and all scores in memory, instead of an error.
     """
 
     softmax: Part[BareSoftmaxVariant] = Part(Softmax)
@@ -62,36 +62,36 @@ class CuDNN(CachingKernel):
 
     @property
     def _emulated(self) -> bool:
-        """Whether XLA stands in: parameters are initialised where no GPU is, in float32."""
+        """True if XLA replaces the kernel, as in float32 initialisation of parameters without a GPU."""
         return self.emulate or (self.scope is not None and self.is_initializing())
 
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
         """Check platform, GPU, dtype, width of heads, rows, mask, terms, softmax and dropout.
 
         Raises:
-            UserError: the kernel has not what is asked of it; it is named.
+            UserError: one of these is not supported; the message names it.
         """
         if not self._emulated:
             _require_gpu(q, k, v)
         require_whole_rows(NAME)
         band = band_of(scoring.mask, NAME)
         if not (band.full or band.causal):
-            raise UserError(f'{NAME} has windows within ops.mask:Causal alone, not over the tokens that follow')
+            raise UserError(f'{NAME} supports windows only within ops.mask:Causal, not over later tokens')
         if not band.full and q.shape[1] != k.shape[1]:
             raise UserError(
-                f'{NAME}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full they must be as many'
+                f'{NAME}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full the numbers must be equal'
             )
         if scoring.terms:
-            raise UserError(f'{NAME} has no score terms; it cannot serve {Part(type(scoring.terms[0])).name}')
+            raise UserError(f'{NAME} does not support score terms such as {Part(type(scoring.terms[0])).name}')
         if not isinstance(scoring.softmax, SoftmaxWeights):
-            raise UserError(f'{NAME} has the softmax alone, and not {Part(type(scoring.softmax)).name}')
+            raise UserError(f'{NAME} supports only the ordinary softmax, not {Part(type(scoring.softmax)).name}')
         if scoring.softmax.sink is not None:
-            raise UserError(f'{NAME} has the softmax alone, without a sink')
+            raise UserError(f'{NAME} does not support a softmax with a sink')
         if scoring.dropout is not None:
-            raise UserError(f'{NAME} has no dropout of the weights')
+            raise UserError(f'{NAME} does not support attention dropout')
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
-        """Attend by cuDNN, on each device with its rows and heads; in blocks where rows are not for it."""
+        """Attend with cuDNN on each device's rows and heads; blockwise for rows that it does not support."""
         if counting():
             return blockwise.attend(q, k, v, scoring, BLOCK, BLOCK)
         band, width = band_of(scoring.mask, NAME), v.shape[3]
@@ -131,16 +131,14 @@ class CuDNN(CachingKernel):
 
 
 def _require_gpu(q: Queries, k: Keys, v: Values) -> None:
-    """Check that there is a GPU for which cuDNN has attention in these dtypes and widths.
+    """Check that cuDNN supports attention on this GPU in these dtypes and widths.
 
     Raises:
-        UserError: there is none.
+        UserError: the platform, GPU, dtype or head width is not supported.
     """
     found = device()
     if found.platform != 'gpu':
-        raise UserError(
-            f'{NAME} is compiled for NVIDIA GPUs alone, not for {found.platform}; emulate=True tries it there'
-        )
+        raise UserError(f'{NAME} supports only NVIDIA GPUs, not {found.platform}; emulate=True emulates it')
     capability = str(getattr(found, 'compute_capability', ''))
     if not re.fullmatch(r'\d+\.\d+', capability) or float(capability) < OLDEST:
         raise UserError(
@@ -149,32 +147,32 @@ def _require_gpu(q: Queries, k: Keys, v: Values) -> None:
         )
     dtypes = {x.dtype for x in (q, k, v)}
     if len(dtypes) > 1 or not dtypes <= {jnp.dtype(dtype) for dtype in DTYPES}:
-        raise UserError(f'{NAME} has bfloat16 and float16, not {" with ".join(sorted(map(str, dtypes)))}')
+        raise UserError(f'{NAME} supports bfloat16 and float16, not {" with ".join(sorted(map(str, dtypes)))}')
     widest = next(width for least, width in WIDTHS if float(capability) >= least)
     if (width := max(k.shape[3], v.shape[3])) > widest:
-        raise UserError(f'{NAME} has heads of up to {widest} on {found.device_kind}, not of {width}')
+        raise UserError(f'{NAME} supports heads of up to {widest} on {found.device_kind}, not {width}')
 
 
 def _mask(band: Band) -> Causal | Full | Window:
-    """The mask of a band that the kernel serves, without segments."""
+    """Return the mask of a supported band, without segments."""
     if band.full:
         return Full()
     return Causal() if band.left is None else Window(band.left)
 
 
 def _padded(*arrays: Float[Array, 'B _ _ _']) -> list[Float[Array, 'B _ _ H']]:
-    """Append zeros to the heads, which change no product, up to one width that the kernel has."""
+    """Pad the heads with zeros, which change no product, to a width that the kernel supports."""
     width = -(-max(x.shape[3] for x in arrays) // UNIT) * UNIT
     return [jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, width - x.shape[3]))) for x in arrays]
 
 
 def _lengths(segments: Int[Array, 'B T']) -> Int[Array, 'B']:
-    """Count the tokens of each row that are no padding."""
+    """Count the tokens of each row without padding."""
     return jnp.sum(segments != 0, axis=1, dtype=jnp.int32)
 
 
 def _of_one_document(q: Int[Array, 'B T'], k: Int[Array, 'B S']) -> Bool[Array, '']:
-    """Whether queries and keys of each row are one document, or none, and all padding comes after it."""
+    """Return True if queries and keys of each row are one document or none, with all padding after it."""
 
     def whole(segments: Int[Array, 'B _']) -> Bool[Array, '']:
         real = jnp.arange(segments.shape[1]) < _lengths(segments)[:, None]

@@ -9,7 +9,7 @@ Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Se
 https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`decay`, a SiLU gate),
 https://arxiv.org/abs/2412.06464; both with a `convolution`. b = 2 sigmoid(x Wb) with `negative_eigenvalues`: Grazzi et
 al. 2024, "Unlocking State-Tracking in Linear RNNs", https://arxiv.org/abs/2411.12537. No cross-attention and no scores.
-Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
+Cost: B T N (H + C) (H + V + C) and the projections, for chunks of C; the decoding state is B N H V.
 """
 
 from collections.abc import Callable
@@ -30,12 +30,12 @@ __all__ = ['Delta']
 
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
-    """Initialise log r, with r drawn evenly; bounds of Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""
+    """Initialise log r with uniform r; the bounds are Mamba-2's (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""
     return lambda key, shape: jnp.log(jax.random.uniform(key, shape, minval=least, maxval=most))
 
 
 def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
-    """Initialise c, with softplus(c) drawn evenly in its logarithm; the bounds are Mamba-2's."""
+    """Initialise c with log-uniform softplus(c); the bounds are Mamba-2's."""
 
     def make(key: Any, shape: tuple[int, ...]) -> Array:
         steps = jnp.exp(jax.random.uniform(key, shape, minval=jnp.log(least), maxval=jnp.log(most)))
@@ -47,8 +47,8 @@ def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
 class Delta(FixedState):
     """DeltaNet and Gated DeltaNet mixer.
 
-    Attributes: those of FixedState; decay, whether the memory decays (a < 1); negative_eigenvalues, whether b goes up
-    to 2, so that those of I - b k k^T go down to -1; activation of q, k, v; rate_init of r; step_init of c.
+    Attributes: the attributes of FixedState; decay, use a decay (a < 1); negative_eigenvalues, b up to 2, so that the
+    eigenvalues of I - b k k^T go down to -1; activation of q, k, v; rate_init of r; step_init of c.
     """
 
     head_norm: Part[Norm] | None = Part(RMSNorm)
@@ -69,18 +69,18 @@ class Delta(FixedState):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """Apply the delta rule, gated where `decay` is set; return the heads' output [B T N V] and the memory after."""
+        """Apply the delta rule, gated if `decay` is set; return the heads' output [B T N V] and the new memory."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         write = self.write_shares(x)
         log_decay = self.log_decay(x, k.shape[-1]) if self.decay else jnp.zeros_like(write)
         return correct(unit(q), unit(k), v, write, log_decay, segments, state, self.chunk)
 
     def write_shares(self, x: Hidden, copies: int = 1) -> Array:
-        """Return b, `copies` of each head [B T N]. Called in a compact method."""
+        """Return b, `copies` per head [B T N]. Called in a compact method."""
         return jax.nn.sigmoid(self.scalars('write', x, copies)) * (2.0 if self.negative_eigenvalues else 1.0)
 
     def log_decay(self, x: Hidden, width: int) -> Array:
-        """Return log a of each head [B T N], or of each of `width` features of its keys. Called in a compact method."""
+        """Return log a per head [B T N], or per feature [B T N width]. Called in a compact method."""
         rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,)).astype(jnp.float32)
         bias = parameter(self, 'step_bias', 'N', self.step_init(), (self.heads,)).astype(jnp.float32)
         return -jnp.exp(rate) * jax.nn.softplus(self.scalars('step', x) + bias)

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""DeltaProduct: DeltaNet that makes several updates a token, so that a token can turn its memory, as permutations do.
+"""DeltaProduct: DeltaNet with several updates per token, so that state transitions include rotations and permutations.
 
-    S_t = A_t S_(t-1) + what is written,   A_t = (I - b_M k_M k_M^T) .. (I - b_1 k_1 k_1^T) a_t
+    S_t = A_t S_(t-1) + writes,   A_t = (I - b_M k_M k_M^T) .. (I - b_1 k_1 k_1^T) a_t
 
-M updates one after another, each with a key, a value and a b from 0 to 2 of its own, as in `attention.delta:Delta`.
+M successive updates, each with its own key, value and b from 0 to 2, as in `attention.delta:Delta`.
 
 Siems et al. 2025, "DeltaProduct: Improving State-Tracking in Linear RNNs via Householder Products", section 3,
 https://arxiv.org/abs/2502.10297; with `decay` and a gate it is their Gated DeltaProduct, with `convolution` as
-published. M = 1 is DeltaNet. It costs what DeltaNet does of M T tokens. No cross-attention and no scores. The state to
-decode with is B N H V.
+published. M = 1 is DeltaNet. The cost is DeltaNet's for M T tokens. No cross-attention and no scores. The decoding
+state is B N H V.
 """
 
 from typing import ClassVar
@@ -29,7 +29,7 @@ __all__ = ['DeltaProduct']
 class DeltaProduct(Delta):
     """DeltaProduct mixer.
 
-    Attributes: those of Delta; updates a token, M.
+    Attributes: the attributes of Delta; updates per token (M).
     """
 
     negative_eigenvalues: bool = True
@@ -45,10 +45,10 @@ class DeltaProduct(Delta):
     def update_state(
         self, x: Hidden, q: Queries, k: Array, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """Make a token's updates; return the heads' output [B T N V] and the memory after.
+        """Apply a token's updates; return the heads' output [B T N V] and the new memory.
 
         Args:
-            k, v: [B T M*N _], the heads of an update side by side.
+            k, v: [B T M*N _], the heads of each update concatenated.
         """
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         write = self.write_shares(x, self.updates)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exclusive self-attention (XSA): what a head reads is made orthogonal to the token's own value.
+"""Exclusive self-attention (XSA): the output of a head is made orthogonal to the token's own value.
 
     y'_i = y_i - share (y_i . v_i) v_i / |v_i|^2,    y_i the head's output, v_i the value of token i itself
 
-Zhai 2026, "Exclusive Self Attention", https://arxiv.org/abs/2603.09078, with share = 1: a token has itself by the
-residual connection already. With share = 0 it is multi-head attention. Query heads that share a value head each lose
-their own part along it. At share = 1 a token that attends to itself alone, as the first of a causal row, reads nothing.
-Cost: 3 T N H beside multi-head attention. It cannot do cross-attention.
+Zhai 2026, "Exclusive Self Attention", https://arxiv.org/abs/2603.09078, with share = 1: the residual connection already
+carries the token itself. share = 0 is multi-head attention. Query heads that share a value head each lose their own
+component along it. At share = 1 a token that attends only to itself, such as the first of a causal row, has output 0.
+Cost: multi-head attention and 3 T N H. No cross-attention.
 """
 
 from typing import Any, ClassVar

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped-tied attention (GTA): a group's values are one state, and half of it is its keys too.
+"""Grouped-tied attention (GTA): the values of a group also provide half of the features of its keys.
 
     s_g = x Ws_g;   v_g = s_g,   k_g = [s_g[1 .. H - H'] ; rotate(x Wr)],   q_n = [q_n ; rotate(q'_n)]
 
 Zadouri, Strauss, Dao 2025, "Hardware-Efficient Attention for Fast Decoding", https://arxiv.org/abs/2505.21487, with
-H' = H / 2. The rotated half of the keys is one for all K groups. Tied features are not rotated, as values are not. The
-state holds K H + H' numbers a token, where grouped-query attention has 2 K H. A step joins the two halves of the keys
-of all slots, which the paper's kernel does not. Cost: that of multi-head attention, with a projection less. It needs a
-kernel that makes scores.
+H' = H / 2. All K groups share the rotated half of the keys. Tied features are not rotated, like values. The
+state has K H + H' numbers per token, compared with 2 K H in grouped-query attention. A step concatenates the two halves
+of the keys of all slots, unlike the paper's kernel. Cost: multi-head attention with one projection less. It needs a
+score-based kernel.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.attention.compact_base import Compact, Expand, with_features
-from saccade.attention.latent import beside_rotated
+from saccade.attention.latent import append_rotated
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -36,22 +36,22 @@ __all__ = ['GroupedTied']
 
 @dataclass(frozen=True)
 class TiedKeys:
-    """What makes keys of tied states and a rotated key. Attributes: rotated_width, H' of the rotated key."""
+    """Expansion of tied states and a rotated key to keys and values. Attributes: rotated_width (H')."""
 
     rotated_width: int
 
     def __call__(self, cached: Float[Array, 'B S 1 _'], tied: Values) -> tuple[Keys, Values]:
-        """Return keys, with the features that stand after the rotated key, and the tied states as values."""
+        """Return the keys, with the features appended to the rotated key, and the tied states as values."""
         rotated, features = jnp.split(cached, [self.rotated_width], axis=-1)
-        k = beside_rotated(tied[..., : tied.shape[-1] - self.rotated_width], rotated)
+        k = append_rotated(tied[..., : tied.shape[-1] - self.rotated_width], rotated)
         return with_features(k, features), tied
 
 
 class GroupedTied(Compact, kw_only=True):
     """Grouped-tied attention.
 
-    Attributes: those of MultiHead, where `key_value_heads` counts the tied states and `head_norm` is of queries and of
-    the rotated key; rotated_width, H', the last features of each query and key, which positions change.
+    Attributes: the attributes of MultiHead, where `key_value_heads` counts the tied states and `head_norm` applies to
+    queries and to the rotated key; rotated_width (H'), number of last features of each query and key with positions.
     """
 
     rotated_width: Count
@@ -61,11 +61,11 @@ class GroupedTied(Compact, kw_only=True):
 
     @property
     def expansion(self) -> Expand:
-        """The function that makes keys of tied states and the rotated key."""
+        """Return the expansion of tied states and rotated key."""
         return TiedKeys(self.rotated_width)
 
     def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
-        """Return the axes of what each projection makes, and their sizes: one rotated key, and K tied states."""
+        """Return the output axes of each projection and their sizes: one rotated key, and K tied states."""
         return super().projections(D) | {'key': ('K H', (1, self.rotated_width))}
 
     def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -80,9 +80,9 @@ class GroupedTied(Compact, kw_only=True):
         q_positions: Int[Array, 'B T'],
         k_positions: Int[Array, 'B S'],
     ) -> tuple[Queries, CachedKeys]:
-        """Return queries whose last H' features, and the one key, are changed by their positions."""
+        """Apply positions to the last H' features of the queries, and to the one key."""
         plain, rotated = jnp.split(q, [q.shape[-1] - self.rotated_width], axis=-1)
-        k = k[..., : self.rotated_width]  # without heads, where keys were made before, it is as wide as the queries
+        k = k[..., : self.rotated_width]  # with shared KV, k has zero heads of the width of q
         rotated, k = super().rotate(position, rotated, k, q_positions, k_positions)
         return jnp.concatenate([plain, rotated], axis=-1), k
 

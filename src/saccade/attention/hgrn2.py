@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""HGRN2: a gated linear RNN whose keys are what its forget gate lets go, so that a memory never grows.
+"""HGRN2: a gated linear RNN with keys tied to the forget gate, k = 1 - f, which bounds the state.
 
     S_t = diag(f_t) S_(t-1) + (1 - f_t) v_t^T,   Y = norm(q_t^T S_t of all heads) Wo
     q = silu(x Wq),   f = l + (1 - l) sigmoid(x Wk),   v = x Wv
 
 Qin et al. 2024, "HGRN2: Gated Linear RNNs with State Expansion", equation 6 and section 3, https://arxiv.org/abs/2404.07904.
-The lower bound l of a layer is trained there, and grows with depth; ours is a constant of the config, 0 as in its first
-layer, and a model's pattern of layers can give each its own. It is gated linear attention with k = 1 - f. No
-cross-attention and no scores. Cost: B T N H (V + C) beside the projections, for chunks of C; the state is B N H V.
+In the paper the lower bound l of a layer is trained and grows with depth; ours is a constant of the config, 0 as in the
+paper's first layer, and may differ between layers. It is gated linear attention with k = 1 - f. No
+cross-attention and no scores. Cost: B T N H (V + C) and the projections, for chunks of C; the state is B N H V.
 """
 
 from typing import ClassVar
@@ -28,7 +28,7 @@ __all__ = ['HGRN2']
 class HGRN2(FixedState):
     """HGRN2 mixer.
 
-    Attributes: those of FixedState; lower_bound, l, of the forget gate; activation of q.
+    Attributes: the attributes of FixedState; lower_bound (l) of the forget gate; activation of q.
     """
 
     output_norm: Part[Norm] | None = Part(RMSNorm)

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kimi delta attention (KDA): Gated DeltaNet whose memory decays feature by feature, as that of gated linear attention.
+"""Kimi delta attention (KDA): Gated DeltaNet with a decay per key feature, as in gated linear attention.
 
     S_t = (I - b_t k_t k_t^T) diag(a_t) S_(t-1) + b_t k_t v_t^T,   Y = (sigmoid(X W1 W2) * norm(q_t^T S_t)) Wo
     a_t = exp(-e^r softplus(x_t W3 W4 + c))   for each feature of each head; q, k, v and b as in `attention.delta:Delta`
 
 Kimi Team 2025, "Kimi Linear: An Expressive, Efficient Attention Architecture", equation 1 and section 4,
 https://arxiv.org/abs/2510.26692. As published, `decay_rank` and `gate_rank` are the width of a head, and there is a
-`convolution` of 4 tokens without bias. No cross-attention and no scores. Cost: B T N (H + C) (H + V + C) beside the
-projections, for chunks of C; the state to decode with is B N H V.
+`convolution` of 4 tokens without bias. No cross-attention and no scores. Cost: B T N (H + C) (H + V + C) and the
+projections, for chunks of C; the decoding state is B N H V.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ __all__ = ['KimiDelta']
 class KimiDelta(Delta):
     """Kimi delta attention mixer.
 
-    Attributes: those of Delta; decay_rank, features that the decay's projection goes through, None for one matrix.
+    Attributes: the attributes of Delta; decay_rank, rank of the projection to the decay, None for one full matrix.
     """
 
     gate: Part | None = Part(jax.nn.sigmoid)
@@ -36,7 +36,7 @@ class KimiDelta(Delta):
     example: ClassVar[dict] = Delta.example | {'decay_rank': 4, 'gate_rank': 4}
 
     def log_decay(self, x: Hidden, width: int) -> Array:
-        """Return log a of each feature of each head [B T N H]. Called in a compact method."""
+        """Return log a per head and feature [B T N H]. Called in a compact method."""
         rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,)).astype(jnp.float32)
         bias = parameter(self, 'step_bias', 'N H', self.step_init(), (self.heads, width)).astype(jnp.float32)
         steps = self.to_heads('step', x, width, self.decay_rank).astype(jnp.float32)

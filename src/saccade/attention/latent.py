@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-head latent attention (MLA): keys and values of all heads are made from one small latent a token.
+"""Multi-head latent attention (MLA): keys and values of all heads are projected from one small latent per token.
 
     c_j = norm(x_j Wc);   k_nj = [c_j Uk_n ; rotate(x_j Wr)],   v_nj = c_j Uv_n;   q_ni = [q_ni ; rotate(q'_ni)]
 
 DeepSeek-AI 2024, "DeepSeek-V2", equations 9 to 19, https://arxiv.org/abs/2405.04434
-The state holds c and the rotated key alone, R + H' numbers a token for all heads together: a step takes Uk into the
-query and Uv out of the sum, as section 2.1.2 says, and so attends over latents. Queries come from a latent of their own
-where `query_rank` is given. Cost: a kernel's with queries and keys of H + H'. It needs a kernel that attends by scores.
+The state has only c and the rotated key, R + H' numbers per token for all heads together: a step absorbs Uk into the
+query and Uv into the output, as in section 2.1.2, and so attends over latents. With `query_rank`, queries come from a
+separate latent. Cost: a kernel's with queries and keys of width H + H'. It needs a score-based kernel.
 """
 
 from typing import Any, ClassVar
@@ -56,7 +56,7 @@ class LatentCache(Cache):
     """Cache of latents and rotated keys, as one key head; the values are the latents themselves.
 
     Attributes:
-        rank: R, features of a key that are its latent.
+        rank: width of the latent (R), the first features of a key.
     """
 
     rank: int = struct.field(pytree_node=False, kw_only=True)
@@ -72,17 +72,17 @@ class Latent(Layer):
     Also called: MLA, multi-head latent, latent attention.
 
     Attributes:
-        heads: N.
-        rank: R, width of the latent that keys and values share.
-        head_width: H of the part of queries and keys without positions; value_width of the values.
-        rotated_width: H', width of the rotated part of the queries, and of the one rotated key.
-        kernel: how queries attend to keys and values, by scores.
-        mask: which pairs may attend, besides padding and packing.
+        heads: number of heads (N).
+        rank: width of the latent shared by keys and values (R).
+        head_width, value_width: width of queries and keys without the rotated part (H), and of values.
+        rotated_width: width of the rotated part of the queries, and of the one rotated key (H').
+        kernel: score-based attention kernel.
+        mask: mask of allowed pairs, in addition to padding and packing.
         position: position scheme, of the rotated part of queries and keys or of the scores.
-        norm: of the latents.
-        query_rank: width of a latent that queries are made from; None makes them from the tokens.
+        norm: norm of the latents.
+        query_rank: width of the latent of the queries; None for a direct projection.
         scale: factor of the scores; None for 1 / sqrt(H + H').
-        dropout: of the output.
+        dropout: rate for the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
     """
 
@@ -106,10 +106,10 @@ class Latent(Layer):
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Attend within whole sequences by keys and values of all heads, and by a chunk of tokens over cached latents.
+        """Attend in whole sequences with keys and values of all heads, or from a chunk of tokens to cached latents.
 
         Raises:
-            UserError: the kernel makes no scores, or a score term reads queries and keys.
+            UserError: the kernel is not score-based, or a score term reads queries and keys.
         """
         source, position = context.read(x), self.position(name='position')
         q, latent = self._queries(x, context.real), self.make_latent(source)
@@ -133,9 +133,9 @@ class Latent(Layer):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend to keys and values made of the latents, or, in a step, to the latents themselves.
+        """Attend to keys and values projected from the latents, or, in a step, to the latents themselves.
 
-        A step multiplies Uk into the queries, and Uv into the weighted sum of latents.
+        A step absorbs Uk into the queries, and Uv into the weighted sum of latents.
         """
         kernel = self._by_scores(self.kernel(name='kernel'))
         up_key, up_value = (
@@ -143,14 +143,14 @@ class Latent(Layer):
         )
         if state is None:
             k, v = (self.expand(latent, up) for up in (up_key, up_value))
-            return kernel(q, beside_rotated(k, rotated), v, visible(scoring, context), train), state
+            return kernel(q, append_rotated(k, rotated), v, visible(scoring, context), train), state
         plain, turned = q[..., : self.head_width], q[..., self.head_width :]
         q = jnp.concatenate([jnp.einsum('BTNH,RNH->BTNR', plain, up_key), turned], axis=-1)
         mixed, state = kernel.step(q, *self.cached(latent, rotated), scoring, state, context)
         return jnp.einsum('BTNR,RNH->BTNH', mixed, up_value), state
 
     def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return an empty cache of latents and rotated keys for up to `capacity` tokens a row."""
+        """Return an empty cache of latents and rotated keys for up to `capacity` tokens per row."""
         one_head = (*x.shape[:2], 1)
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
         return LatentCache.empty(k, nothing, slots_for(self.mask(), capacity), rank=self.rank)
@@ -160,28 +160,28 @@ class Latent(Layer):
         return self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank), source.real)
 
     def expand(self, latent: Float[Array, 'B S R'], up: Float[Array, 'R N H']) -> Float[Array, 'B S N H']:
-        """Return keys or values of every head, made from the latents."""
+        """Compute keys or values of every head from the latents."""
         return project(latent, up)
 
     def cached(self, latent: Float[Array, 'B T R'], rotated: Float[Array, 'B T 1 _']) -> tuple[CachedKeys, Values]:
-        """Return what is written into the cache, as keys and as values."""
+        """Return the cached arrays, as keys and as values."""
         k = jnp.concatenate([latent[:, :, None], rotated], axis=-1)
         return k, k[..., :0]
 
     def _by_scores(self, kernel: Kernel) -> Kernel:
         if not kernel.capabilities.terms:
             raise UserError(
-                f'{Part(type(self)).name} steps over latents by scores, which {Part(type(kernel)).name} does not make'
+                f'{Part(type(self)).name} needs a score-based kernel, which {Part(type(kernel)).name} is not'
             )
         return kernel
 
     def _served(self, terms: tuple[ScoreTerm, ...]) -> tuple[ScoreTerm, ...]:
-        """Refuse terms that read queries and keys, which are latents when stepping."""
+        """Raise a UserError for terms that read queries and keys, which are latents in decoding steps."""
         for term in terms:
             if reads_content(term):
                 raise UserError(
-                    f'{Part(type(self)).name} steps over latents, so {Part(type(term)).name} cannot read its queries '
-                    f'and keys; choose a position that turns them, or a bias of positions alone'
+                    f'{Part(type(self)).name} decodes over latents, so {Part(type(term)).name} cannot read queries '
+                    f'and keys; choose a position that rotates them, or a bias of positions only'
                 )
         return terms
 
@@ -199,10 +199,10 @@ class Latent(Layer):
         return parameter(self, name, 'R -> N H', flat(self.kernel_init, 1), (self.rank, self.heads, width))
 
     def heads_in_words(self, D: int) -> str:
-        """Return N and H in words."""
+        """Return N and H as text."""
         return in_words(self.heads, self.head_width)
 
 
-def beside_rotated(k: Float[Array, 'B S K _'], rotated: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:
-    """Return keys with the one rotated key, which all heads share, after each of them."""
+def append_rotated(k: Float[Array, 'B S K _'], rotated: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:
+    """Append the rotated key, shared by all heads, to the keys."""
     return jnp.concatenate([k, jnp.broadcast_to(rotated, (*k.shape[:-1], rotated.shape[-1]))], axis=-1)

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""DeepSeek sparse attention (DSA): a small indexer scores every pair, and queries attend to the keys of best score.
+"""DeepSeek sparse attention (DSA): a small indexer scores every pair, and queries attend to the top-scoring keys.
 
     I_ij = sum_m w_im relu(q'_im . k'_j),    y_i = attend(q_i, K_J, V_J),    J = the `chosen` keys of largest I_ij
     loss: mean over i of KL( p_i || softmax_j I_ij ),    p_i = the mean of the heads' attention weights
 
 DeepSeek-AI 2025, "DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models", section 2.1,
-https://arxiv.org/abs/2512.02556. The indexer reads x without handing a gradient on, and learns by its loss alone: over
-all keys while `chosen` is None, which is the dense warm-up, else over the chosen ones. Published over latent attention,
-with queries of the indexer made of the latent; here over multi-head attention, all of whose heads share the choice. The
-other keys are masked: the time and memory saved are not shown. Cost: B T S M X beside that of all scores.
+https://arxiv.org/abs/2512.02556. The indexer reads stop_gradient(x), and is trained only by its loss: over all keys if
+`chosen` is None (the dense warm-up), else over the chosen keys. The paper uses latent attention, with indexer queries
+from the latent; here it is multi-head attention, whose heads share the choice. The other keys are masked, so time and
+memory are not reduced. Cost: all scores, and B T S M X.
 """
 
 from typing import Any, ClassVar
@@ -53,14 +53,14 @@ _TINY, _NEVER = 1e-30, -1e30
 
 @struct.dataclass
 class IndexedCache:
-    """KV cache beside the cache of the indexer's keys. Attributes: kv; index, whose values are of no width."""
+    """KV cache with a cache of the indexer's keys. Attributes: kv; index, whose values have width 0."""
 
     kv: Cache
     index: Cache
 
 
 class LightningIndexer(MultiHead, kw_only=True):
-    """Multi-head attention to the keys that a lightning indexer chooses.
+    """Multi-head attention to keys chosen by a lightning indexer.
 
     Also called: DSA, DeepSeek sparse attention, indexer.
 
@@ -92,7 +92,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         """Return queries, keys and values.
 
         Raises:
-            UserError: there is another sequence to read.
+            UserError: the context has a source.
         """
         context.require_no_source(Part(type(self)).name)
         return super().project(x, context, made)
@@ -108,7 +108,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend to the chosen keys; return the output, and the cache after it. The loss of the indexer is reported."""
+        """Attend to the chosen keys; return the output and the new cache. Reports the indexer's loss."""
         kernel, cached = self.kernel(name='kernel'), state is not None
         (index_q, index_k), weight = self._indexer(x, context)
         index = state.index.append(index_k, index_k[..., :0], context) if cached else None
@@ -125,7 +125,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         return mixed, IndexedCache(kv, index)
 
     def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
-        """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots a row whatever the mask."""
+        """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots per row for any mask."""
         heads = (*self.cache_shapes(x.shape[-1]), (1, self.index_width), (1, 0))
         k, v, index, nothing = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in heads)
         return IndexedCache(Cache.empty(k, v, capacity), Cache.empty(index, nothing, capacity))
@@ -133,7 +133,7 @@ class LightningIndexer(MultiHead, kw_only=True):
     def _indexer(
         self, x: Hidden, context: LayerContext
     ) -> tuple[tuple[Queries, Float[Array, 'B T 1 H']], Float[Array, 'B T N']]:
-        """Return the indexer's queries and keys, and the weight of each of its heads."""
+        """Return the indexer's queries and keys, and the weights of its heads."""
         x, D, M, X = jax.lax.stop_gradient(x), x.shape[-1], self.index_heads, self.index_width
         init = flat(self.kernel_init, 1)
         q = project(x, parameter(self, 'index_query', 'D -> N H', init, (D, M, X)))
@@ -143,7 +143,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         return position.rotate(q, k, context.positions, context.positions), weight
 
     def _chosen(self, pairs: Pairs, fit: Float[Array, 'B T S']) -> Pairs:
-        """Leave each query the pairs of the largest fit among those that it is allowed."""
+        """Keep, for each query, the allowed pairs with the largest fit."""
         if self.chosen is None:
             return pairs
         fit = jnp.where(pairs.allowed[:, 0], jax.lax.stop_gradient(fit), -jnp.inf)
@@ -166,8 +166,8 @@ def divergence(
 ) -> Total:
     """Return KL of attention's weights, summed over the heads and normalised, to the softmax of `fit`, in nats.
 
-    The mean is over real queries; the weights have no gradient. Of those below zero, as talking heads make, the size
-    counts.
+    The mean is over real queries; the weights have no gradient. Negative weights, as in talking heads, count by their
+    magnitude.
     """
     wanted = jnp.sum(jnp.abs(jax.lax.stop_gradient(weights)), axis=1)
     wanted = wanted / jnp.maximum(jnp.sum(wanted, axis=-1, keepdims=True), _TINY)

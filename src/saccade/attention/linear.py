@@ -6,9 +6,9 @@
 
 Katharopoulos et al. 2020, "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
 equations 5, 7 and 9 to 12, https://arxiv.org/abs/2006.16236
-Ours sums a chunk at a time, exactly. The factor of the scores cancels. It serves `ops.mask:Causal` and `ops.mask:Full`,
-packed and padded, and nothing that needs a score: no bias, no softcap, no window, no dropout of weights. Cost for R
-features: B T N R H in time, B T N H in memory, B K R H in the state to decode with, whatever its capacity.
+Ours sums chunk by chunk, exactly. The scale of the scores cancels. It supports `ops.mask:Causal` and `ops.mask:Full`,
+packed and padded, but nothing that needs scores: no bias, softcap, window or attention dropout. Cost for R features:
+B T N R H in time, B T N H in memory; the decoding state is B K R H for any capacity.
 """
 
 from typing import ClassVar
@@ -26,7 +26,7 @@ __all__ = ['Linear']
 class Linear(FeatureKernel):
     """Linear attention kernel.
 
-    Attributes: feature, a function to positive numbers; `jax.nn:relu` is another; chunk, in tokens.
+    Attributes: feature, a feature map to positive numbers, such as `jax.nn:relu`; chunk, in tokens.
     """
 
     feature: Part = Part(elu_plus_one)
@@ -37,5 +37,5 @@ class Linear(FeatureKernel):
     example: ClassVar[dict] = {'chunk': 4}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
-        """Apply the feature map, and scale each vector's largest feature to 1; return that and the log of the scale."""
+        """Apply the feature map, scaled to a maximum of 1 per vector; return the features and the log of the scale."""
         return within_one(self.feature(x.astype(jnp.float32)))

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Linformer: keys and values are projected along the sequence to a fixed number of slots, which queries attend to.
+"""Linformer: keys and values are projected along the sequence to a fixed number of slots.
 
     Y = softmax(scale Q (E^T K)^T) F^T V          E, F [S_max M], M slots, the same for all heads
 
 Wang et al. 2020, "Linformer: Self-Attention with Linear Complexity", equation 7, https://arxiv.org/abs/2006.04768
-E and F are trained, the paper's "headwise sharing"; a shorter sequence takes their first S rows. Every slot mixes all
-tokens, so it cannot be causal nor decode, and cannot tell padding or packed documents apart: it serves `ops.mask:Full`
+E and F are trained, with the paper's "headwise sharing"; a shorter sequence uses their first S rows. Every slot mixes
+all tokens, so it cannot be causal, decode, or separate padding and packed documents: it supports `ops.mask:Full`
 and rows of one segment, and no score terms. Cost: B N (T + S) M H in time, B N T M in memory, 2 S_max M parameters.
 """
 
@@ -40,7 +40,8 @@ __all__ = ['Linformer']
 class Linformer(ScoreKernel, kw_only=True):
     """Linformer kernel.
 
-    Attributes: those of ScoreKernel; length, S_max in tokens; slots, M; projection_init of E and F.
+    Attributes: the attributes of ScoreKernel; length (S_max) in tokens; number of slots (M); projection_init of E and
+        F.
     """
 
     length: Count
@@ -62,7 +63,7 @@ class Linformer(ScoreKernel, kw_only=True):
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         reach_of(self, scoring, q, k)
         if k.shape[1] > self.length:
-            raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys do not fit the length of {self.length}')
+            raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys exceed the length of {self.length}')
         k, v = self._slots('key_slots', k), self._slots('value_slots', v)
         scoring = self.complete(scoring, q.shape[-2], train)
         return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(self.slots))[0]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mamba-2: a state space model with one decay a head (SSD, state space duality), which is a linear attention.
+"""Mamba-2: a state space model with one decay per head (SSD, state space duality), a form of linear attention.
 
     S_t = a_t S_(t-1) + d_t k_t v_t^T,   head = q_t^T S_t + w_n v_t,   Y = norm(silu(X Wg) * heads) Wo
     d_t = softplus(x_t Wd + c),   a_t = exp(-e^r d_t),   q, k, v = silu(convolved x Wq, x Wk, x Wv)
@@ -9,7 +9,7 @@ Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithm
 Duality", sections 6 and 7, https://arxiv.org/abs/2405.21060; C, B, X, Delta there are q, k, v, d here. As published,
 N V = 2 D, `head_width` (the state's) is 128, the `convolution` is of 4 tokens, and blocks have no feed-forward layer.
 G groups are `key_heads` G with an `output_norm` within each, `norm.group_rms:GroupRMSNorm`. No cross-attention and no
-scores. Cost: B T N (H + C) V beside the projections, for chunks of C; the state to decode with is B N H V.
+scores. Cost: B T N (H + C) V and the projections, for chunks of C; the decoding state is B N H V.
 """
 
 from typing import ClassVar
@@ -32,7 +32,7 @@ __all__ = ['Mamba2']
 class Mamba2(FixedState):
     """Mamba-2 mixer.
 
-    Attributes: those of FixedState; activation of q, k, v; rate_init of r; step_init of c. w starts as ones.
+    Attributes: the attributes of FixedState; activation of q, k, v; rate_init of r; step_init of c. w starts as ones.
     """
 
     key_heads: Count | None = 1
@@ -52,7 +52,7 @@ class Mamba2(FixedState):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """Take a step of the state space model; return the heads' output [B T N V] and the memory after."""
+        """Apply the state space model; return the heads' output [B T N V] and the new memory."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         rate, bias, skip = (
             parameter(self, name, 'N', init, (self.heads,)).astype(jnp.float32)

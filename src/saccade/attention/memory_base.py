@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed-size state: kernels and mixers that keep a memory of fixed size instead of a KV cache."""
+"""Base classes of kernels and mixers with a fixed-size state instead of a KV cache."""
 
 from typing import ClassVar
 
@@ -42,16 +42,17 @@ from saccade.types import (
 
 
 class FeatureKernel(nn.Module):
-    """Base of linear attention kernels: weights are products of features, and no score is made.
+    """Base of linear attention kernels: weights are products of features, without scores.
 
     Attributes:
-        chunk: tokens that attend to each other by a matrix, and to earlier ones by sums. It does not change the output.
+        chunk: tokens that attend to each other through a matrix, and to earlier ones through sums. Does not change the
+            output.
     """
 
     chunk: Count = 64
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
-        """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of a factor left out of them."""
+        """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of their factored-out scale."""
         raise NotImplementedError
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
@@ -71,13 +72,13 @@ class FeatureKernel(nn.Module):
     def step(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: LogScaledState, context: LayerContext
     ) -> tuple[Mixed, LogScaledState]:
-        """Add a chunk's key features and values to the state and attend to it; return the output and the state after.
+        """Add a chunk's key features and values to the state and attend to it; return the output and the new state.
 
         Raises:
             UserError: the mask is not causal.
         """
         if not reach_of(self, scoring, q, k).causal:
-            raise UserError(f'{Part(type(self)).name} steps under ops.mask:Causal alone')
+            raise UserError(f'{Part(type(self)).name} decodes only under ops.mask:Causal')
         segments = jnp.ones(k.shape[:2], int) if context.segments is None else context.segments
         return self._read(q, k, v, scoring, segments, state)
 
@@ -94,7 +95,7 @@ class FeatureKernel(nn.Module):
 class ConvolvedState:
     """Decoding state of a mixer whose queries, keys and values are convolved; axis 0 of every leaf is the batch.
 
-    Attributes: memory, of fixed size; convolution, the state of the convolution: the tokens that it looks back to.
+    Attributes: memory, of fixed size; convolution, the state of the convolution: its last input tokens.
     """
 
     memory: Memory
@@ -102,17 +103,18 @@ class ConvolvedState:
 
 
 class FixedStateBase(Layer):
-    """Base of mixers with a memory of fixed size: sizes, projections, a norm of each head, and decoding.
+    """Base of mixers with a fixed-size memory: sizes, projections, a norm per head, and decoding.
 
     Attributes:
-        heads: N.
-        head_width: H of queries and keys; None for D / N.
-        value_width: of each head's values; None for H.
-        head_norm: of each head's output, its parameters shared by the heads.
-        merged_norm: of all heads' outputs side by side: `norm.group:GroupNorm` of N groups normalises each head with
-            parameters of its own.
-        chunk: tokens taken at once, by a matrix; earlier ones come through the memory. It does not change the output.
-        dropout: of the output.
+        heads: number of heads (N).
+        head_width: width of queries and keys (H); None for D / N.
+        value_width: width of each head's values (V); None for H.
+        head_norm: norm of each head's output, with parameters shared by the heads.
+        merged_norm: norm of all heads' outputs, concatenated: `norm.group:GroupNorm` with N groups normalises each head
+            with its own parameters.
+        chunk: tokens processed at once through a matrix; earlier tokens come from the memory. Does not change the
+            output.
+        dropout: rate for the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
     """
 
@@ -144,7 +146,7 @@ class FixedStateBase(Layer):
     def to_heads(
         self, name: str, x: Hidden, width: int, rank: int | None = None, activation: Activation = jax.nn.identity
     ) -> Queries:
-        """Project x to [B T N width]; through `rank` features and their activation, where the rank is given.
+        """Project x to [B T N width]; with a rank, through `rank` features and their activation.
 
         Called in a compact method.
         """
@@ -154,12 +156,12 @@ class FixedStateBase(Layer):
         return self.projected(name, 'D -> N H', x, (self.heads, width))
 
     def scalars(self, name: str, x: Hidden, copies: int = 1) -> Array:
-        """Project x to `copies` numbers a head [B T N], in float32. Called in a compact method."""
+        """Project x to `copies` numbers per head [B T N], in float32. Called in a compact method."""
         kernel = parameter(self, name, 'D -> N', self.kernel_init(), (x.shape[-1], copies * self.heads))
         return project(x, kernel).astype(jnp.float32)
 
     def projected(self, name: str, axes: str, x: Hidden, shape: tuple[int, ...]) -> Array:
-        """Project x [B T D] to [B T *shape], by a kernel of these axes. Called in a compact method."""
+        """Project x [B T D] to [B T *shape], with a kernel of these axes. Called in a compact method."""
         return project(x, parameter(self, name, axes, flat(self.kernel_init, 1), (x.shape[-1], *shape)))
 
     def normalised(self, y: Queries, context: LayerContext) -> Queries:
@@ -169,7 +171,7 @@ class FixedStateBase(Layer):
         return y if self.merged_norm is None else self.side_by_side('merged_norm', self.merged_norm, y, context)
 
     def side_by_side(self, name: str, norm: Part[Norm], y: Queries, context: LayerContext) -> Queries:
-        """Normalise all heads side by side [B T (N V)]. Called in a compact method."""
+        """Normalise all heads, concatenated [B T (N V)]. Called in a compact method."""
         merged = norm(name=name)(rearrange(y, 'B T N H -> B T (N H)'), context.real)
         return rearrange(merged, 'B T (N H) -> B T N H', H=y.shape[-1])
 
@@ -184,7 +186,7 @@ class FixedStateBase(Layer):
         return in_words(N, H)
 
     def refuse(self, context: LayerContext) -> None:
-        """Raise a UserError for another sequence to read, and for score terms."""
+        """Raise a UserError if the context has a source or score terms."""
         name = Part(type(self)).name
         context.require_no_source(name)
         refuse_terms(name, context.terms)
@@ -201,15 +203,15 @@ class FixedStateBase(Layer):
 
 
 class FixedState(FixedStateBase):
-    """Base of mixers with a memory of fixed size and a short convolution, whose gate comes after the norm of the heads.
+    """Base of mixers with a fixed-size memory, a short convolution, and a gate after the norm of the heads.
 
-    Attributes: those of FixedStateBase, and
-        key_heads: heads of queries and of keys, each shared by as many of the N; None for N.
-        convolution: over tokens, of queries, keys and values side by side: the short convolution of these mixers is
-            `recurrent.mixer.convolution:Convolution`, depthwise, of 4 tokens. None for none.
-        gate: function of a projection of x that the heads' outputs are multiplied by; None for no gate.
-        gate_rank: features that the gate's projection goes through; None for one matrix.
-        output_norm: of all heads' outputs side by side, after the gate.
+    Attributes: the attributes of FixedStateBase, and
+        key_heads: number of query and key heads, each shared by equally many of the N heads; None for N.
+        convolution: convolution over tokens of the concatenated queries, keys and values. The usual short convolution
+            is `recurrent.mixer.convolution:Convolution`, depthwise, of 4 tokens. None for no convolution.
+        gate: activation of a projection of x that multiplies the heads' outputs; None for no gate.
+        gate_rank: rank of the gate's projection; None for one full matrix.
+        output_norm: norm of all heads' outputs, concatenated, after the gate.
     """
 
     key_heads: Count | None = None
@@ -221,11 +223,11 @@ class FixedState(FixedStateBase):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """Return each head's output [B T N V], and the memory after. To be overridden; called in a compact method."""
+        """Return each head's output [B T N V], and the new memory. Abstract; called in a compact method."""
         raise NotImplementedError
 
     def head_counts(self) -> tuple[int, int, int]:
-        """Return how many heads of queries, of keys and of values a token has."""
+        """Return the numbers of query, key and value heads per token."""
         key_heads = self.heads if self.key_heads is None else self.key_heads
         return key_heads, key_heads, self.heads
 
@@ -240,7 +242,7 @@ class FixedState(FixedStateBase):
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Mix a whole sequence, if there is no state yet; or a chunk that follows what the state is of."""
+        """Mix whole sequences if there is no state, or a chunk that follows the tokens in the state."""
         self.refuse(context)
         N, H, V = self.sizes(x.shape[-1])
         q, k, v = (

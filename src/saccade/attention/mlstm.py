@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""mLSTM (of xLSTM): an LSTM with a matrix for a memory and an exponential input gate; a linear attention with gates.
+"""mLSTM (of xLSTM): an LSTM with a matrix memory and an exponential input gate; a gated linear attention.
 
     S_t = f_t S_(t-1) + i_t k_t v_t^T,   n_t = f_t n_(t-1) + i_t k_t,   head = q_t^T S_t / max(|q_t^T n_t|, 1)
     i_t = exp(x_t Wi + a),   f_t = sigmoid(x_t Wf + c),   Y = (sigmoid(X Wg) * norm(head)) Wo,   q scaled by 1 / sqrt(H)
 
 Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", equations 19 to 27, https://arxiv.org/abs/2405.04517; with
 `gate_cap`, x W + bias of both gates is m tanh(. / m), m = 15: Beck et al. 2025, "xLSTM 7B", section 3,
-https://arxiv.org/abs/2503.13427, whose layer this is. The memory is scaled by its highest gate, so that gates of any
-size are exact. No cross-attention and no scores. Cost: B T N H (V + C) beside the projections, for chunks of C; the
-state to decode with is B N H V.
+https://arxiv.org/abs/2503.13427, whose layer this is. The memory is stabilised by its largest gate, so gates of any
+size are exact. No cross-attention and no scores. Cost: B T N H (V + C) and the projections, for chunks of C; the
+decoding state is B N H V.
 """
 
 from typing import ClassVar
@@ -31,7 +31,7 @@ __all__ = ['MLSTM']
 class MLSTM(FixedState):
     """mLSTM mixer.
 
-    Attributes: those of FixedState; gate_cap, m, None for no cap; input_init, forget_init of a and c.
+    Attributes: the attributes of FixedState; gate_cap (m), None for no cap; input_init, forget_init of a and c.
     """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('bias', False),))
@@ -43,13 +43,13 @@ class MLSTM(FixedState):
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'gate_cap': 15.0}
 
     def empty_memory(self, batch: int, heads: int, width: int, value_width: int) -> LogScaledState:
-        """Return the memory before the first token; n stands beside the values."""
+        """Return the memory before the first token; n is an additional column of the values."""
         return LogScaledState.empty(batch, heads, width, value_width + 1)
 
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: LogScaledState
     ) -> tuple[Array, LogScaledState]:
-        """Update the memory by its gates; return the heads' output [B T N V] and the memory after."""
+        """Apply the gated update; return the heads' output [B T N V] and the new memory."""
         gain = self._gate_logits('input_gate', x, self.input_init)
         log_decay = jax.nn.log_sigmoid(self._gate_logits('forget_gate', x, self.forget_init))
         q = q.astype(jnp.float32) * q.shape[-1] ** -0.5

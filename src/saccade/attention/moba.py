@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""MoBA, mixture of block attention: each query attends to its own block of keys and to those that fit it best.
+"""MoBA, mixture of block attention: each query attends to its own block of keys and to the best-matching blocks.
 
     y_i = softmax(scale q_i K_I^T) V_I,    I = the keys j <= i of i's own block, and those of the (chosen - 1) blocks b
     before it with the largest q_i . mean_{j in b} k_j
 
 Lu et al. 2025, "MoBA: Mixture of Block Attention for Long-Context LLMs", section 2.2, https://arxiv.org/abs/2502.13189
-Blocks are counted from the first token of a segment. Each query head chooses for itself, after the positions, and
-no gradient flows through the choice. The own block is one of those `chosen`, as in the authors' code. Ours is a
-softmax over all scores with the other blocks masked: what the method saves in time and memory is not shown here. Cost:
-B N T S in memory; in time one product of queries with block means more, which in packed rows are as many as keys.
-It serves `ops.mask:Causal`, packed and padded, self-attention alone, and no score terms.
+Blocks are counted from the first token of a segment. Each query head chooses separately, after the positions, and
+no gradient flows through the choice. The own block is one of the `chosen`, as in the authors' code. Ours is a
+softmax over all scores with the other blocks masked, so time and memory are not reduced. Cost:
+B N T S in memory; in time an additional product of queries with block means, as many as keys in packed rows.
+It supports `ops.mask:Causal`, packed and padded, and only self-attention without score terms.
 """
 
 from typing import Any, ClassVar
@@ -76,7 +76,7 @@ class MoBA(ScoreKernel, kw_only=True):
     def step(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
     ) -> tuple[Mixed, Cache]:
-        """Add a chunk's keys and values to the KV cache and attend to its blocks; return output and cache after it."""
+        """Add a chunk's keys and values to the KV cache and attend to its blocks; return output and new cache."""
         reach_of(self, scoring, q, k)
         after, scoring = state.append(k, v, context), self.complete(scoring, q.shape[-2], False)
         queries = Tokens(context.positions, context.numbered)

@@ -7,9 +7,9 @@
 
 Golovneva, Wang, Weston, Sukhbaatar 2025, "Multi-Token Attention", section 3, https://arxiv.org/abs/2504.00927. conv and
 mix are the identity at first. As published, query sizes are 6, key sizes 11, a mix is over all heads, and each head's
-output is normalised; the authors' scalar gate after that norm is left out. Weights may be negative, and rows sum to
-anything. Taps on another segment read nothing. A step needs the queries of the last tokens, which it caches. Cost:
-B T S N (H + A C), all scores at once. It serves causal masks alone, and no cross-attention.
+output is normalised; the authors' scalar gate after that norm is left out. Weights may be negative, and rows need not
+sum to one. Taps on another segment are zero. A step needs the queries of the last tokens, which are cached. Cost:
+B T S N (H + A C), all scores at once. It supports only causal masks, and no cross-attention.
 """
 
 import math
@@ -59,9 +59,10 @@ class MultiTokenCache:
 class MultiToken(MultiHead, kw_only=True):
     """Multi-token attention.
 
-    Attributes: those of MultiHead; query_size and key_size of the convolution of scores, in tokens, and mixed, heads of
-    a group that is mixed; the same of the weights, as after_query_size and so on; output_norm of each head's output.
-    A convolution of one query and one key, and a group of one head, are left out.
+    Attributes: the attributes of MultiHead; query_size and key_size of the convolution of scores, in tokens, and mixed,
+    heads per mixed group; after_query_size, after_key_size and after_mixed, the same for the weights; output_norm of
+    each head's output.
+    A convolution of size 1 x 1, and groups of one head, are left out.
     """
 
     kernel: Part[PairKernel]
@@ -99,7 +100,7 @@ class MultiToken(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend by convolved scores and weights; return the output of each head, and the cache after it."""
+        """Attend with convolved scores and weights; return the output of each head, and the new cache."""
         self._check(context, scoring)
         kernel = self.kernel(name='kernel')
         if state is None:
@@ -119,13 +120,13 @@ class MultiToken(MultiHead, kw_only=True):
         return mixed, MultiTokenCache(kv, newest.newest(self._earlier))
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
-        """Normalise the outputs of the heads where that is asked for, and project them as MultiHead does."""
+        """Normalise the outputs of the heads, if there is an output norm, and project them."""
         if self.output_norm is not None:
             mixed = each_head(self.output_norm(name='output_norm'), mixed, real)
         return super().project_output(x, mixed, real, train)
 
     def init_state(self, x: Hidden, capacity: int) -> MultiTokenCache:
-        """Return an empty KV cache with `capacity` slots a row, whatever the mask, and places for the last queries."""
+        """Return an empty KV cache with `capacity` slots per row for any mask, and slots for the last queries."""
         N, (k_shape, v_shape) = self.heads, self.cache_shapes(x.shape[-1])
         k, v, q = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in (k_shape, v_shape, (N, k_shape[1])))
         return MultiTokenCache(Cache.empty(k, v, capacity), Cache.empty(q, q[..., :0], self._earlier))
@@ -140,14 +141,14 @@ class MultiToken(MultiHead, kw_only=True):
         every = {prefix + field: getattr(self, prefix + field) for prefix in ('', 'after_') for field in given}
         for field, size in every.items():
             if field.endswith('key_size') and size % 2 == 0:
-                raise UserError(f'{name}: {field} must be odd, with as many keys on either side, not {size}')
+                raise UserError(f'{name}: {field} must be odd, with equally many keys on both sides, not {size}')
             if field.endswith('mixed') and self.heads % size:
-                raise UserError(f'{name}: {self.heads} heads make no groups of {field}={size}; take a divisor')
+                raise UserError(f'{name}: {field}={size} does not divide {self.heads} heads; use a divisor')
         return super().sizes(D)
 
     @property
     def _earlier(self) -> int:
-        """How many queries a step needs that come before it; one at least, which may be for nothing."""
+        """Number of earlier queries that a step needs; at least one, even if it is unused."""
         return max(self.query_size + self.after_query_size - 2, 1)
 
     def _mixing(self, scoring: Scoring, segments: Int[Array, 'B T']) -> Scoring:

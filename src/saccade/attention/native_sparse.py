@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Native sparse attention (NSA): compressed blocks, chosen blocks and a sliding window, gated for each query and head.
+"""Native sparse attention (NSA): compressed blocks, selected blocks and a sliding window, gated per query and head.
 
     y_i = sum_c sigmoid(x_i W_c) attend(q_i, K_c, V_c),    c = compressed, chosen, window, each with keys and values
     compressed key m = W2 gelu(W1 [k_j + e_(j - mD)]_j),   j = mD .. mD + L - 1;    I_b = sum_m p_im |m and b|
 
 Yuan et al. 2025, "Native Sparse Attention: Hardware-Aligned and Natively Trainable Sparse Attention", section 3.3,
 https://arxiv.org/abs/2502.11089. p are the weights of the compressed keys, |m and b| the tokens that they share with
-block b; a group of heads chooses by the sum of its I: the first block, its own, the one before and the best others.
-Ours: compressed keys meet queries without positions, and the network that compresses has H hidden units. As in MoBA,
-blocks are of a segment, and what is left out is masked: the time and memory saved are not shown. Cost: B N T S each.
+block b; a group of heads selects by the sum of its I: the first block, its own, the one before and the best others.
+Ours: compressed keys have no positions, and the compression network has H hidden units. As in MoBA, blocks are counted
+within a segment, and other pairs are masked, so time and memory are not reduced. Cost: B N T S each.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ _ALWAYS = 3  # blocks that each query attends to: the first, its own, and the on
 _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
 
 
-# Queries, keys, values and which keys each query attends to -> output and weights.
+# Queries, keys, values and allowed pairs -> output and weights.
 _Attend = Callable[[Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixed, Float[Array, 'B N T S']]]
 
 
@@ -89,12 +89,12 @@ class NativeSparse(MultiHead, kw_only=True):
     example: ClassVar[dict[str, Any]] = {'length': 2, 'stride': 1, 'block': 2, 'chosen': 4, 'window': 3}
 
     def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
-        """Return the axes of what each projection makes, and their sizes: keys and values of three branches."""
+        """Return the output axes of each projection and their sizes: keys and values of three branches."""
         N, K, H = self.sizes(D)
         return {'query': ('N H', (N, H)), 'key': ('K H', (3 * K, H)), 'value': ('K H', (3 * K, H))}
 
     def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
-        """Project to heads; the values of the three branches stand side by side."""
+        """Project to heads; the values of the three branches are concatenated."""
         made = super().project_heads(inputs, D)
         return made | ({'value': rearrange(made['value'], _SIDE_BY_SIDE, A=3)} if 'value' in made else {})
 
@@ -106,9 +106,9 @@ class NativeSparse(MultiHead, kw_only=True):
         q_positions: Int[Array, 'B T'],
         k_positions: Int[Array, 'B S'],
     ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B S K _']]:
-        """Return queries as they are, for compressed keys, next to rotated queries; and the keys of the three branches.
+        """Return unrotated queries, for compressed keys, concatenated with rotated queries; and keys of three branches.
 
-        The keys of the latter two branches are rotated.
+        The keys of the other two branches are rotated.
         """
         K = k.shape[-2] // 3
         turned, rotated = super().rotate(position, q, k[..., K:, :], q_positions, k_positions)
@@ -116,7 +116,7 @@ class NativeSparse(MultiHead, kw_only=True):
         return jnp.concatenate([q, turned], axis=-1), keys
 
     def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return heads and width of the keys, and of the values, of the three branches side by side."""
+        """Return heads and width of the keys, and of the values, with the three branches concatenated."""
         _, K, H = self.sizes(D)
         return (K, 3 * H), (K, 3 * H)
 
@@ -131,10 +131,10 @@ class NativeSparse(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend in the three branches; return their outputs side by side, and the cache after it.
+        """Attend in the three branches; return their concatenated outputs, and the new cache.
 
         Raises:
-            UserError: there is another sequence to read, a score term, or a mask that it cannot serve.
+            UserError: the context has a source or a score term, or the mask is not supported.
         """
         context.require_no_source(Part(type(self)).name)
         kernel = self.kernel(name='kernel')
@@ -157,7 +157,7 @@ class NativeSparse(MultiHead, kw_only=True):
         return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
-        """Add the branches up, each by its gate; gate, merge and project the heads as MultiHead does."""
+        """Sum the gated branches; gate, merge and project the heads as in MultiHead."""
         N = mixed.shape[-2]
         gates = parameter(self, 'branch_gate', 'D -> N X', flat(self.kernel_init, 1), (x.shape[-1], N, 3))
         branches = rearrange(mixed, 'B T N (A H) -> B T N A H', A=3)
@@ -168,7 +168,7 @@ class NativeSparse(MultiHead, kw_only=True):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: sizes do not go together; and as for MultiHead.
+            UserError: the sizes are inconsistent; and as for MultiHead.
         """
         name = Part(type(self)).name
         if self.length % self.stride or self.block % self.stride:
@@ -176,14 +176,14 @@ class NativeSparse(MultiHead, kw_only=True):
         if self.chosen < _ALWAYS:
             raise UserError(
                 f'{name}: chosen must be at least {_ALWAYS}, not {self.chosen}: the first block, the own and the one '
-                'before are always among those that a query attends to'
+                'before are always selected'
             )
         return super().sizes(D)
 
     def _branches(
         self, q: Queries, k: CachedKeys, v: Values, attend: _Attend, queries: Tokens, keys: Tokens, packed: bool
     ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B N T S']]:
-        """Attend in each branch; return the three outputs side by side, and the weights in the chosen blocks."""
+        """Attend in each branch; return the concatenated outputs, and the weights in the selected blocks."""
         q, turned = jnp.split(q, 2, axis=-1)
         (compressible, *ks), (compressed, *vs) = jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
         at, ends = self._windows(keys)
@@ -199,19 +199,19 @@ class NativeSparse(MultiHead, kw_only=True):
         return jnp.concatenate([first, second, third], axis=-1), weights
 
     def _windows(self, keys: Tokens) -> tuple[Int[Array, '#B M X'], Tokens]:
-        """Return which keys each compressed block is of, and the last token of each; segment 0 where there is none."""
+        """Return the key indices of each compressed block, and its last token; segment 0 for missing blocks."""
         S, past = keys.segments.shape[-1], keys.positions + 1 - self.length
         there = (keys.segments != 0) & (past >= 0) & (past % self.stride == 0)
         last = jnp.argsort(~there, axis=-1, stable=True)[:, : max((S - self.length) // self.stride + 1, 1)]
         positions, segments = (
             jnp.take_along_axis(x, last, axis=-1) for x in (keys.positions, jnp.where(there, keys.segments, 0))
         )
-        # Queries are of no segment -1, so that padding attends to no compressed block.
+        # No query has segment -1, so padding attends to no compressed block.
         ends = Tokens(positions, jnp.where(segments == 0, -1, segments))
         return jnp.maximum(last[..., None] + jnp.arange(1 - self.length, 1), 0), ends
 
     def _compressed(self, name: str, x: Keys, at: Int[Array, '#B M X']) -> Float[Array, 'B M K H']:
-        """Return what a network of two layers makes of the keys or values of each block."""
+        """Compress the keys or values of each block with a two-layer network."""
         H, made = x.shape[-1], f'compressed_{name}'
         places = parameter(self, f'{made}_places', 'X H', nn.initializers.normal(0.02), (self.length, H))
         kernels = (
@@ -233,7 +233,7 @@ class NativeSparse(MultiHead, kw_only=True):
         packed: bool,
         groups: int,
     ) -> Bool[Array, 'B N T S']:
-        """Return which keys are in the blocks that each query's group of heads chooses."""
+        """Return the mask of keys in the blocks selected by each query's group of heads."""
         blocks = Blocks.of(keys, self.block, packed)
         shared = jnp.sum(jax.vmap(lambda tokens, block: tokens[block])(blocks.members, at), axis=2)
         of_group = reduce(weights, 'B (K G) T M -> B K T M', 'sum', K=groups)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""nGPT attention: queries and keys of norm 1, whose features have trained factors, and scores of scale sqrt(H).
+"""nGPT attention: queries and keys of norm 1 with a trained gain per feature, and scores scaled by sqrt(H).
 
     s[n, i, j] = sqrt(H) sum_c (g_nc unit(q_ni)_c) (g_nc unit(k_gj)_c)        g [N H], after the positions
 
 Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
-section 2.3.2, https://arxiv.org/abs/2410.01131. Ours multiplies queries by g^2 and keys by nothing, which is the same
-and serves heads that share keys. With all g equal it is cosine attention with a gain of sqrt(H) g^2. A position that
-scales queries and keys, as xPos does, loses that here. Cost: 3 T N H beside multi-head attention.
+section 2.3.2, https://arxiv.org/abs/2410.01131. Ours multiplies only queries, by g^2, which is equivalent and
+supports shared key heads. Equal g give cosine attention with a gain of sqrt(H) g^2. The normalisation removes the
+scaling of positions such as xPos. Cost: multi-head attention and 3 T N H.
 """
 
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ __all__ = ['NormalizedHeads']
 class NormalizedHeads(MultiHead, kw_only=True):
     """nGPT attention.
 
-    Attributes: those of MultiHead, where scale is sqrt(H) for None; gain, the factors of features.
+    Attributes: the attributes of MultiHead, where scale None means sqrt(H); gain, the initial gain of features.
     """
 
     gain: Part[Gain] = Part(Gain)
@@ -38,13 +38,13 @@ class NormalizedHeads(MultiHead, kw_only=True):
         q_positions: Int[Array, 'B T'],
         k_positions: Int[Array, 'B S'],
     ) -> tuple[Queries, Keys]:
-        """Return queries and keys of norm 1 after their positions, the queries times the squares of the factors."""
+        """Apply positions and normalise queries and keys; multiply queries by the squared gains."""
         q, k = super().rotate(position, q, k, q_positions, k_positions)
         N, H = q.shape[-2:]
         gain = self.gain()(self, 'gain', 'N H', (N, H), N * H).astype(jnp.float32)
         return (jnp.square(gain) * normalised(q)).astype(q.dtype), normalised(k).astype(k.dtype)
 
     def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
-        """Return the scoring of multi-head attention, with a scale of sqrt(H) where none is given."""
+        """Return the scoring of multi-head attention, with a default scale of sqrt(H)."""
         scoring = super().scoring(D, context, position)
         return scoring if self.scale is not None else scoring.replace(scale=self.sizes(D)[2] ** 0.5)

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""PaTH attention: the tokens between a key and a query each apply a Householder-like matrix of their own to the key.
+"""PaTH attention: each token between a key and a query applies a data-dependent Householder-like matrix to the key.
 
     s[n, i, j] = scale q_ni . H_i H_(i-1) ... H_(j+1) k_nj,    H_t = I - b_t w_t w_t^T for each key head
     w_t = unit(x_t W),    b_t = 2 sigmoid(x_t W' + c)
 
 Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder Transformations", section 2,
-https://arxiv.org/abs/2505.16381. It takes the place of positions: as published, `position` is none, `rank` 32 (one
-matrix where query heads share keys), and `convolution` of 3 tokens, depthwise without bias; in the authors' code a SiLU
-follows it. With b = 0 it is multi-head attention without positions, with `score.forget_gate:ForgetGate` as a term
-PaTH-FoX. A step applies its H to all cached keys, which are kept in float32. Cost: B T S K (3 H + C), for chunks of C,
-beside that of all scores, which are made at once. It serves causal masks alone, no terms that read
-queries and keys, and no cross-attention.
+https://arxiv.org/abs/2505.16381. It replaces positions: as published, `position` is none, `rank` 32 (one
+full matrix if query heads share keys), and `convolution` of 3 tokens, depthwise without bias; in the authors' code a
+SiLU follows it. b = 0 is multi-head attention without positions; with `score.forget_gate:ForgetGate` as a term it is
+PaTH-FoX. A step applies its H to all cached keys, which are stored in float32. Cost: all scores at once, and
+B T S K (3 H + C) for chunks of C. It supports only causal masks, no terms that read queries and keys, and no
+cross-attention.
 """
 
 from typing import ClassVar
@@ -55,7 +55,7 @@ __all__ = ['PaTH']
 
 @struct.dataclass
 class PathCache:
-    """KV cache whose keys each step rewrites. Attributes: kv; convolution, its state, None without one."""
+    """KV cache whose keys are updated by each step. Attributes: kv; convolution, its state, None without one."""
 
     kv: Cache
     convolution: State
@@ -64,9 +64,9 @@ class PathCache:
 class PaTH(MultiHead, kw_only=True):
     """PaTH attention.
 
-    Attributes: those of MultiHead; rank, features that the projection to w goes through, None for one matrix;
-    convolution of w over tokens, before it is scaled to length 1, None for none; chunk, tokens taken at once, which
-    does not change the output.
+    Attributes: the attributes of MultiHead; rank of the projection to w, None for one full matrix; convolution of w
+    over tokens before normalisation, None for no convolution; chunk, tokens processed at once, which does not change
+    the output.
     """
 
     kernel: Part[PairKernel]
@@ -85,7 +85,7 @@ class PaTH(MultiHead, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
-    serves_features: ClassVar[bool] = True  # terms that read numbers of their own next to the keys, and not the keys
+    serves_features: ClassVar[bool] = True  # terms that read their own features instead of the keys
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer changes cached keys by matrices of its own'}
     example: ClassVar[dict] = {'rank': 4, 'chunk': 4}
 
@@ -100,7 +100,7 @@ class PaTH(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend to keys that the tokens in between transform; return the output and the cache after it."""
+        """Attend to keys transformed by the tokens in between; return the output and the new cache."""
         self._check(context, scoring, v.shape[-1])
         kernel = self.kernel(name='kernel')
         scoring, k, v, pairs, kv = attended_pairs(
@@ -119,7 +119,7 @@ class PaTH(MultiHead, kw_only=True):
         return mixed, state
 
     def init_state(self, x: Hidden, capacity: int) -> PathCache:
-        """Return an empty KV cache with `capacity` slots a row, whatever the mask, and the convolution's state."""
+        """Return an empty KV cache with `capacity` slots per row for any mask, and the convolution's state."""
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         kv = Cache.empty(k.astype(jnp.float32), v, capacity)
         if self.convolution is None:
@@ -131,7 +131,7 @@ class PaTH(MultiHead, kw_only=True):
     def _matrices(
         self, x: Hidden, context: LayerContext, train: bool, state: PathCache | None
     ) -> tuple[Keys, Float[Array, 'B T K'], State]:
-        """Return w and b of each token and key head in float32, and the convolution's state after them."""
+        """Return w and b of each token and key head in float32, and the convolution's new state."""
         _, K, H = self.sizes(x.shape[-1])
         init, after = flat(self.kernel_init, 1), None
         if self.rank is None:
@@ -141,7 +141,7 @@ class PaTH(MultiHead, kw_only=True):
             w = project(project(x, down), parameter(self, 'reflect_up', 'R -> K H', init, (self.rank, K, H)))
         if self.convolution is not None:
             mixer, merged = self.convolution(name='convolution'), rearrange(w, 'B T K H -> B T (K H)')
-            own = context.replace(terms=())  # those are for scores
+            own = context.replace(terms=())  # terms apply to scores only
             merged, after = mixer.mix(merged, own, train, None if state is None else state.convolution)
             w = rearrange(merged, 'B T (K H) -> B T K H', H=H)
         write = project(x, parameter(self, 'write', 'D -> K', self.kernel_init(), (x.shape[-1], K)))
@@ -158,10 +158,10 @@ class PaTH(MultiHead, kw_only=True):
             if reads_content(inner) and not of_features:
                 raise UserError(
                     f'{name} changes the keys from step to step, and {Part(type(inner)).name} reads queries and keys; '
-                    'it serves terms by position, and those with features of their own'
+                    'only terms by position or with their own features are supported'
                 )
 
 
 def _by(products: Float[Array, 'B N T S'], scoring: Scoring) -> Scoring:
-    """Return the scoring whose scores are these products in the place of q . k; `Pairs` keep the scale."""
+    """Return the scoring with these products as scores instead of q . k; `Pairs` keep the scale."""
     return scoring.replace(scale=0.0, terms=(GivenProducts(products), *scoring.terms))

@@ -6,10 +6,10 @@
 
 Choromanski et al. 2021, "Rethinking Attention with Performers", lemma 1 and section 2.4,
 https://arxiv.org/abs/2009.14794
-The directions w are constants, drawn from the seed once and for all: all heads, and all layers of one seed, share them.
-Ours keeps the largest exponent of the keys so far beside the sums, as an online softmax does, and adds no constant to
-the features: the output of a query cannot overflow, nor change with what follows it. The error falls as 1/sqrt(R), and
-grows with the lengths of queries and keys. Cost and limits: as `attention.linear`.
+The directions w are constants, drawn once from the seed: all heads, and all layers with the same seed, share them.
+Ours tracks the largest exponent of the keys so far, like an online softmax, and adds no constant to
+the features: outputs cannot overflow and do not depend on later tokens. The error decreases as 1/sqrt(R), and
+grows with the norms of queries and keys. Cost and limits: as `attention.linear`.
 """
 
 from typing import ClassVar
@@ -38,7 +38,7 @@ class Performer(FeatureKernel, kw_only=True):
     example: ClassVar[dict] = {'chunk': 4, 'random_features': 24}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
-        """Return positive random features [B T N R] of sqrt(scale) x, and the log [B T N] of a factor left out of them.
+        """Return positive random features [B T N R] of sqrt(scale) x, and the log [B T N] of their factored-out scale.
 
         Raises:
             UserError: the scale is not positive.

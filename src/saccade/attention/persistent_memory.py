@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Persistent memory: trained keys and values that every token attends to, besides those of the other tokens.
+"""Persistent memory: trained keys and values that every token attends to, in addition to the tokens.
 
-    y_n = attend(q_n, [M_k ; k_g], [M_v ; v_g])         M_k, M_v [M K H], in one softmax, wherever the token stands
+    y_n = attend(q_n, [M_k ; k_g], [M_v ; v_g])         M_k, M_v [M K H], in one softmax, for all positions
 
 Sukhbaatar et al. 2019, "Augmenting Self-attention with Persistent Memory", https://arxiv.org/abs/1907.01470
-The paper has these do the work of the feed-forward layer, which it leaves out; ours leaves that to the block. Masks,
-positions and score terms are of the tokens: the memory is never masked, and its scores are plain products. It needs a
-kernel that makes scores. Cost: a kernel's with M keys more, 2 M K H parameters, nothing in the state to decode with.
+In the paper the memory replaces the feed-forward layer; ours leaves this to the block. Masks, positions and score terms
+apply only to tokens: the memory is never masked, and its scores are plain products. It needs a score-based kernel.
+Cost: a kernel's with M more keys, 2 M K H parameters, no additional decoding state.
 """
 
 from typing import Any, ClassVar
@@ -48,11 +48,11 @@ __all__ = ['PersistentMemory']
 
 
 @struct.dataclass
-class BesideMemory(MaskBase):
+class MemoryAndTokens(MaskBase):
     """Mask over memory and tokens: memory keys come first and are always allowed, tokens follow the wrapped mask.
 
     Attributes:
-        count: keys of the memory.
+        count: number of memory keys.
     """
 
     mask: MaskBase
@@ -63,17 +63,17 @@ class BesideMemory(MaskBase):
         return tokens | (k_index < self.count)[..., None, :]
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block has a key of the memory, or the mask of the tokens is live for the other keys."""
+        """Return True if the block has a memory key, or the mask of the tokens is live for the other keys."""
         tokens = range(max(k.start - self.count, 0), max(k.stop - self.count, 0))
         return super().live(q, k) and (k[0] < self.count or self.mask.live(q, tokens))
 
 
 @struct.dataclass
 class OfTokens:
-    """Score term of tokens alone, which leaves the memory's scores as they are.
+    """Score term applied to tokens only; the memory's scores are unchanged.
 
     Attributes:
-        count: keys of the memory. They come first, so that a term which counts keys up to a query does not count them.
+        count: number of memory keys. They come first, so a term that counts keys up to a query does not count them.
     """
 
     term: ScoreTerm
@@ -91,13 +91,13 @@ class OfTokens:
 
 
 @struct.dataclass
-class CacheBesideMemory(Cache):
-    """KV cache of the tokens; `memory`, persistent keys and values [B M K H], is set during a step alone."""
+class CacheWithMemory(Cache):
+    """KV cache of the tokens; `memory`, persistent keys and values [B M K H], is set only during a step."""
 
     memory: tuple[Keys, Values] | None = None
 
     def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
-        """Attend by the newest tokens to the memory and to all slots, without a copy that joins both."""
+        """Attend queries of the newest tokens to the memory and to all slots, without concatenating them."""
         k, v = self.memory
         scoring, keys, values = self.read(scoring, context)
         pairs = scoring.pairs(context.positions, self.positions)
@@ -112,7 +112,7 @@ class CacheBesideMemory(Cache):
 class PersistentMemory(MultiHead, kw_only=True):
     """Multi-head attention with persistent memory.
 
-    Attributes: those of MultiHead; count, M; memory_init of its keys and values.
+    Attributes: the attributes of MultiHead; count (M); memory_init of its keys and values.
     """
 
     count: Count
@@ -123,7 +123,7 @@ class PersistentMemory(MultiHead, kw_only=True):
 
     def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
         """Return an empty KV cache of tokens; the memory takes no slots."""
-        return CacheBesideMemory.empty(k, v, capacity)
+        return CacheWithMemory.empty(k, v, capacity)
 
     def attend(
         self,
@@ -136,23 +136,23 @@ class PersistentMemory(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend to the persistent keys and values too; return the output of each head, and the state after it."""
+        """Attend to tokens and persistent keys; return the output of each head, and the new state."""
         kernel = self.kernel(name='kernel')
         memory = self._memory(kernel, k, v)
-        if isinstance(state, CacheBesideMemory):
+        if isinstance(state, CacheWithMemory):
             mixed, after = kernel.step(q, k, v, scoring, state.replace(memory=memory), context)
             return mixed, after.replace(memory=None)
         k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
         scoring = visible(scoring, context)
         terms = tuple(OfTokens(term, self.count) for term in scoring.terms)
-        scoring = scoring.replace(mask=BesideMemory(scoring.mask, self.count), terms=terms)
+        scoring = scoring.replace(mask=MemoryAndTokens(scoring.mask, self.count), terms=terms)
         return kernel(q, k, v, scoring, train), state
 
     def _memory(self, kernel: Kernel, k: Keys, v: Values) -> tuple[Float[Array, 'B M K H'], Float[Array, 'B M _ _']]:
-        """The keys and values, for each row."""
+        """Return the persistent keys and values, repeated for each row."""
         name = 'attention.persistent_memory:PersistentMemory'
         if not kernel.capabilities.terms:
-            raise UserError(f'{name} is attended to by scores, which {Part(type(kernel)).name} does not make')
+            raise UserError(f'{name} needs a score-based kernel, which {Part(type(kernel)).name} is not')
         kept = (
             parameter(self, f'memory_{of}', 'M K H', self.memory_init(), (self.count, *x.shape[-2:]), decays=True)
             for of, x in (('key', k), ('value', v))

@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-scale retention (RetNet): linear attention without a normaliser, with a decay rate for each head.
+"""Multi-scale retention (RetNet): linear attention without a normaliser, with one decay rate per head.
 
     S_t = gamma_n S_(t-1) + k_t v_t^T,  head_n = norm(q_t^T S_t),  gamma_n = 1 - 2^(-5-n), n from 0
     Y = (gate(X Wg) * head) Wo,  with q, k rotated by their positions, k scaled by 1 / sqrt(H)
 
 Sun et al. 2023, "Retentive Network: A Successor to Transformer for Large Language Models", equations 5 to 8,
-https://arxiv.org/abs/2307.08621; a head has values of width V = 2 H there (section 3.1). The norm of each head is the
-paper's group norm; it forgets any factor of a row, so ours leaves out the normalisation of the scores, which keeps low
-precision in range: sums are in float32. It is causal, and has no cross-attention and no scores. Cost: B T N H V
-beside the projections; the state to decode with is B N H V, whatever its capacity.
+https://arxiv.org/abs/2307.08621; in the paper a head has values of width V = 2 H (section 3.1). The norm of each head
+is the paper's group norm; it is invariant to the scale of a row, so ours leaves out the normalisation of the scores,
+which
+is for low precision: sums are in float32. It is causal, without cross-attention and scores. Cost: B T N H V
+and the projections; the decoding state is B N H V for any capacity.
 """
 
 from typing import ClassVar
@@ -32,7 +33,8 @@ __all__ = ['Retention']
 class Retention(FixedState):
     """Multi-scale retention mixer (RetNet).
 
-    Attributes: those of FixedState; rates, gamma of each head, None for the paper's; position of queries, keys.
+    Attributes: the attributes of FixedState; rates, gamma of each head, None for the paper's; position of queries,
+        keys.
     """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('bias', False), ('scale', False)))
@@ -45,10 +47,10 @@ class Retention(FixedState):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """Rotate q and k, and decay each head's memory at its rate; return the output [B T N V] and the memory after.
+        """Rotate q and k, and decay each head's memory at its rate; return the output [B T N V] and the new memory.
 
         Raises:
-            UserError: the position scheme makes score terms, or `rates` do not fit the heads.
+            UserError: the position scheme has score terms, or `rates` do not match the heads.
         """
         position = self.position(name='position')
         refuse_terms('attention.retention:Retention', position.terms(self.heads))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""RWKV-7: a delta rule whose decay, whose learning rate and whose keys to find and to write are vectors of their own.
+"""RWKV-7: a delta rule with vector-valued decay and learning rate, and separate removal and replacement keys.
 
     S_t = diag(w_t) S_(t-1) - (a_t * c_t) c_t^T S_(t-1) + h_t v_t^T,   Y = (g * (norm(q_t^T S_t) + (q.(p * h)) v)) Wo
     w = exp(-e^(-1/2) sigmoid(d + tanh(z W1) W2)),   a = sigmoid(e + z W3 W4),   g = sigmoid(z W5) W6
@@ -9,9 +9,9 @@
 
 Peng et al. 2025, "RWKV-7 Goose with Expressive Dynamic State Evolution", section 4.1, https://arxiv.org/abs/2503.14456.
 As published, the norm is a `merged_norm`, GroupNorm of N groups, epsilon 64e-5; the first layer has no `value_rank`;
-feed-forward layers are `recurrent.mixer.channel_mixing` without a gate. Vectors start from constants of the authors'
-code, where d and s differ by layer and all but n and p by feature. No cross-attention, no scores, not in both
-directions. Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state is B (N H V + D).
+feed-forward layers are `recurrent.mixer.channel_mixing` without a gate. Vectors are initialised with constants of the
+authors' code, where d and s differ by layer and all except n and p by feature. No cross-attention, no scores, not
+bidirectional. Cost: B T N (H + C) (H + V + C) and the projections, for chunks of C; the state is B (N H V + D).
 """
 
 import math
@@ -41,7 +41,7 @@ __all__ = ['RWKV7']
 class ShiftedState:
     """Decoding state of a mixer with a token shift; axis 0 of every leaf is the batch.
 
-    Attributes: memory, of fixed size; newest, the token before.
+    Attributes: memory, of fixed size; newest, the previous token.
     """
 
     memory: Memory
@@ -49,7 +49,7 @@ class ShiftedState:
 
 
 def decay_bias(least: float = -5.5, most: float = 0.5) -> Callable[..., Array]:
-    """Initialise d evenly over all features, from those that forget slowest; the bounds are the authors' code's."""
+    """Initialise d linearly over features, from slowest to fastest decay; the bounds are the authors' code's."""
 
     def make(key: Any, shape: tuple[int, ...]) -> Array:
         return jnp.linspace(least, most, shape[0] * shape[1]).reshape(shape)
@@ -60,8 +60,8 @@ def decay_bias(least: float = -5.5, most: float = 0.5) -> Callable[..., Array]:
 class RWKV7(FixedStateBase):
     """RWKV-7 time mixing.
 
-    Attributes: those of FixedStateBase; decay_rank, rate_rank, gate_rank, features that the projections to w, a and g
-    go through; value_rank, of the share of the first layer's values, None for no share; decay_init of d.
+    Attributes: the attributes of FixedStateBase; decay_rank, rate_rank, gate_rank, ranks of the projections to w, a and
+    g; value_rank, rank for the share of the first layer's values, None for no share; decay_init of d.
     """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('epsilon', 64e-5),))
@@ -90,7 +90,7 @@ class RWKV7(FixedStateBase):
     def mix(
         self, x: Hidden, context: LayerContext, train: bool, state: ShiftedState | None
     ) -> tuple[Hidden, ShiftedState]:
-        """Mix a whole sequence, if there is no state yet; or a chunk that follows what the state is of."""
+        """Mix whole sequences if there is no state, or a chunk that follows the tokens in the state."""
         self.refuse(context)
         N, H, V = self.sizes(x.shape[-1])
         state = self.init_state(x, 0) if state is None else state
@@ -115,7 +115,7 @@ class RWKV7(FixedStateBase):
         return self.to_output(y, x.shape[-1], train), ShiftedState(memory, newest)
 
     def _values(self, x: Hidden, context: LayerContext, V: int) -> Queries:
-        """Return the values, mixed with those of the first layer where `value_rank` is given."""
+        """Return the values, mixed with the first layer's values if `value_rank` is given."""
         v = self.projected('value', 'D -> N H', x, (self.heads, V))
         first = earlier(context, 'values', v)
         hand_on(self, 'values', first)
@@ -132,7 +132,7 @@ class RWKV7(FixedStateBase):
         start: Callable[..., Array],
         activation: Activation = jax.nn.identity,
     ) -> Queries:
-        """Return a vector of each head that starts from `start` and adds what x says, through a low rank."""
+        """Return a vector per head: a trained vector, initialised by `start`, plus a low-rank projection of x."""
         return self._vector(name + '_bias', width, start) + self.to_heads(name, x, width, rank, activation)
 
     def _vector(self, name: str, width: int, start: Callable[..., Array]) -> Array:

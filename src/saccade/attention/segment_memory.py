@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Segment-level recurrence (Transformer-XL): tokens attend to their segment and a memory of those before it.
+"""Segment-level recurrence (Transformer-XL): tokens attend to their segment and a memory of earlier segments.
 
     h~ = [stop_gradient(h_before) ; h_segment];   q = h_segment Wq,   k = h~ Wk,   v = h~ Wv
 
 Dai et al. 2019, "Transformer-XL: Attentive Language Models beyond a Fixed-Length Context", section 3.2,
 https://arxiv.org/abs/1901.02860
-The paper carries the memory from one batch to the next; ours has all segments of a row in one, so training needs no
-state, and a document's segments begin at every `length`-th of its tokens. They see `ops.mask:ChunkedWithMemory`, and
-gradients stop between them. With `position.transformer_xl` it is the paper's layer. It needs a kernel that makes
-scores. Cost: the kernel's with every key twice, less the blocks not seen; the state is a ring of R = length + memory.
+The paper carries the memory from one batch to the next; ours processes all segments of a row at once, so training needs
+no state, and segments of a document begin at every `length`-th token. The mask is `ops.mask:ChunkedWithMemory`, and
+gradients stop between segments. With `position.transformer_xl` it is the paper's layer. It needs a score-based kernel.
+Cost: the kernel's with every key twice, without masked blocks; the state is a ring of R = length + memory.
 """
 
 from typing import Any, ClassVar
@@ -46,10 +46,10 @@ __all__ = ['SegmentMemory']
 
 @struct.dataclass
 class HeldOrOwn(MaskBase):
-    """Mask over keys that occur twice: held, without gradient, for later segments, and for their own segment.
+    """Mask over keys that occur twice: without gradient for later segments, and with gradient for their own segment.
 
     Attributes:
-        number: of each token's segment.
+        number: number of each token's segment.
     """
 
     mask: MaskBase
@@ -61,7 +61,7 @@ class HeldOrOwn(MaskBase):
         return self.mask(q_index, k_index % S) & (own == (k_index >= S))
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the mask is live for the block's keys of either copy, held or own."""
+        """Return True if the mask is live for the block's keys of either copy."""
         S = self.number.shape[1]
         held, own = range(k.start, min(k.stop, S)), range(max(k.start, S) - S, max(k.stop, S) - S)
         return self.mask.live(q, held) or self.mask.live(q, own)
@@ -69,10 +69,10 @@ class HeldOrOwn(MaskBase):
 
 @struct.dataclass
 class OnceEach:
-    """Score term that gives both copies of a key one index.
+    """Score term that gives both copies of a key the same index.
 
     Attributes:
-        length: S, keys of one copy.
+        length: number of keys per copy (S).
     """
 
     term: ScoreTerm
@@ -89,7 +89,7 @@ class OnceEach:
 class SegmentMemory(MultiHead, kw_only=True):
     """Multi-head attention with segment-level recurrence.
 
-    Attributes: those of MultiHead; length of a segment and of the memory before it, in tokens.
+    Attributes: the attributes of MultiHead; length of a segment and of the memory before it, in tokens.
     """
 
     length: Count
@@ -101,10 +101,10 @@ class SegmentMemory(MultiHead, kw_only=True):
     def mix_sharing(
         self, x: Hidden, context: LayerContext, train: bool, state: State | None
     ) -> tuple[Hidden, State, SharedKV]:
-        """Attend to the tokens of a segment and to the memory before it, as MultiHead does.
+        """Attend to the tokens of a segment and to the memory before it, as in MultiHead.
 
         Raises:
-            UserError: the context has a source, since this mixer does not do cross-attention.
+            UserError: the context has a source; cross-attention is not supported.
         """
         if state is None:
             context.require_no_source('attention.segment_memory:SegmentMemory')
@@ -122,7 +122,7 @@ class SegmentMemory(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend within the segment and to the memory before it; return the output of each head, and the state."""
+        """Attend within the segment and to the memory before it; return the output of each head, and the new state."""
         if state is not None:
             return super().attend(q, k, v, scoring, x, context, train, state)
         scoring = visible(scoring, context.replace(source=None))
@@ -131,10 +131,10 @@ class SegmentMemory(MultiHead, kw_only=True):
         return self.kernel(name='kernel')(q, k, v, scoring.replace(mask=mask, terms=terms), train), state
 
     def pair_mask(self) -> MaskBase:
-        """Return the mask of pairs that are of one segment, or of a segment and its memory."""
+        """Return the mask of pairs within a segment, or of a segment and its memory."""
         return super().pair_mask() & ChunkedWithMemory(self.length, self.memory)
 
     def _twice(self, x: Hidden, context: LayerContext) -> Source:
-        """The tokens as they are held, then as they are."""
+        """Return the tokens twice: without gradient, then with gradient."""
         place = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf], axis=1), (context.positions, context.segments))
         return Source(jnp.concatenate([jax.lax.stop_gradient(x), x], axis=1), *place)

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Selective attention: a token lowers the scores that later queries give to the keys it deems no longer needed.
+"""Selective attention: a token lowers the scores of later queries for keys that are no longer needed.
 
     s[n, i, j] = scale q_ni . k_nj - F_ij,    F_ij = sum over m < i of S_mj,    S_mj = relu(scale q_0m . k_0j)
     S_mj = 0 for the first token of a sequence (j = 0), for the token itself (j = m) and for what m may not attend to
 
 Leviathan, Kalman, Matias 2024, "Selective Attention Improves Transformer", section 3, https://arxiv.org/abs/2410.02703
-The scores of head 0, terms included, are the selection; F is subtracted from all heads, head 0 too. No parameters. A
-step keeps F of each cached key. Where head 0 has no positive score it is multi-head attention. Cost: B T S beside all
-scores, which are made at once. Ours keeps all keys: it does not drop those of large F from the cache (the paper's
-pruning, and the loss for it). It serves causal masks alone, and no cross-attention.
+The scores of head 0, including terms, are the selection; F is subtracted from all heads, including head 0. No
+parameters. A step caches F of each key. Without positive scores in head 0 it is multi-head attention. Cost: all scores
+at once, and B T S. Ours keeps all keys: the paper's pruning of keys with large F, and its loss, are not implemented. It
+supports only causal masks, and no cross-attention.
 """
 
 from typing import ClassVar
@@ -44,14 +44,14 @@ __all__ = ['Selective']
 
 @struct.dataclass
 class SelectiveCache:
-    """KV cache with what earlier queries subtract from the scores of each key. Attributes: kv; lowered, F so far."""
+    """KV cache with the accumulated F of each key. Attributes: kv; lowered, F so far."""
 
     kv: Cache
     lowered: Float[Array, 'B S']
 
 
 class Selective(MultiHead, kw_only=True):
-    """Selective attention. Attributes: those of MultiHead."""
+    """Selective attention. Attributes: the attributes of MultiHead."""
 
     kernel: Part[PairKernel]
 
@@ -78,7 +78,7 @@ class Selective(MultiHead, kw_only=True):
         train: bool,
         state: State | None,
     ) -> tuple[Mixed, State]:
-        """Attend by scores less what earlier queries selected; return the output and the cache after it."""
+        """Attend with scores minus F; return the output and the new cache."""
         self._check(context, scoring)
         kernel = self.kernel(name='kernel')
         if state is None:
@@ -94,7 +94,7 @@ class Selective(MultiHead, kw_only=True):
         return mixed, SelectiveCache(kv, lowered)
 
     def init_state(self, x: Hidden, capacity: int) -> SelectiveCache:
-        """Return an empty KV cache with `capacity` slots a row, whatever the mask."""
+        """Return an empty KV cache with `capacity` slots per row for any mask."""
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return SelectiveCache(Cache.empty(k, v, capacity), jnp.zeros((x.shape[0], capacity)))
 
@@ -106,10 +106,10 @@ class Selective(MultiHead, kw_only=True):
 def lower(
     scores: Scores, pairs: Pairs, key_positions: Int[Array, 'B S'], lowered: Float[Array, 'B S']
 ) -> tuple[Scores, Float[Array, 'B S']]:
-    """Return the scores less F, and F after the last of these queries.
+    """Return the scores minus F, and F after the last of these queries.
 
     Args:
-        key_positions: of each key within its segment.
+        key_positions: position of each key within its segment.
         lowered: F before the first of these queries.
     """
     others = pairs.allowed[:, 0] & (pairs.distance != 0) & (key_positions != 0)[:, None]

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Splash attention: JAX's own Pallas kernel for TPUs, a FlashAttention that skips what the mask empties.
+"""Splash attention: JAX's own Pallas kernel for TPUs, a FlashAttention that skips masked blocks.
 
     m, l, y  <-  running maximum, normaliser and output of  softmax(cap tanh(scale Q K^T / cap), masked) V
 
 JAX authors 2023, https://github.com/jax-ml/jax/tree/main/jax/experimental/pallas/ops/tpu/splash_attention, after Dao
 et al. 2022, algorithm 1, https://arxiv.org/abs/2205.14135
-Ours hands it the band of the mask (causal, window, full), segments, grouped heads, one softcap, and a sink. Cost:
-B N T S in time (less what the band empties), B N T H in memory. It has no dropout of the weights, no score
-terms but a softcap, no other masks, and returns no weights. Decoding is that of every kernel with a KV cache.
+Ours passes the band of the mask (causal, window, full), segments, grouped heads, one softcap, and a sink. Cost:
+B N T S in time (without masked blocks), B N T H in memory. It does not support attention dropout, score terms other
+than a softcap, or other masks, and returns no weights. Decoding uses the KV cache as in every kernel.
 """
 
 from typing import Any, ClassVar
@@ -32,8 +32,8 @@ __all__ = ['Splash']
 
 LANES = 128  # of a TPU's vector registers, by which the kernel's blocks are counted
 NAME = 'attention.splash:Splash'
-NO_SINK = -1e30  # its logit: far below every score, and far above the kernel's value for pairs that are masked
-NOBODY = -1  # segment of keys to which no query attends
+NO_SINK = -1e30  # sink logit: far below every score, and far above the kernel's value for masked pairs
+NOBODY = -1  # segment of keys that no query attends to
 AXES = ('B T N H', 'B S K H', 'B S K H', 'B T', 'B S', 'N')
 
 
@@ -41,9 +41,9 @@ class Splash(CachingKernel):
     """Splash attention kernel for TPUs.
 
     Attributes:
-        softmax: the softmax itself, with a sink or without.
-        block: tokens in a block of queries and in one of keys, a multiple of 128; shorter sequences make one block.
-        interpret: where there is no TPU, run it in Pallas's interpreter, which is slow, and do not refuse.
+        softmax: the ordinary softmax, with or without a sink.
+        block: tokens per block of queries and of keys, a multiple of 128; a shorter sequence is one block.
+        interpret: without a TPU, run in Pallas's interpreter, which is slow, instead of raising an error.
     """
 
     softmax: Part[SinkSoftmaxVariant] = Part(Softmax)
@@ -59,29 +59,29 @@ class Splash(CachingKernel):
         """Check platform, block, mask, terms, softmax and dropout.
 
         Raises:
-            UserError: the kernel has not what is asked of it; it is named.
+            UserError: one of these is not supported; the message names it.
         """
-        # Parameters are the same on all platforms, and their shapes are asked for where no TPU is.
+        # Parameters are the same on all platforms, and their shapes are also evaluated without a TPU.
         initialised = self.scope is None or not self.is_initializing()
         if initialised and not self.interpret and platform() != 'tpu':
-            raise UserError(f'{NAME} is compiled for TPUs alone, not for {platform()}; interpret=True tries it there')
+            raise UserError(f'{NAME} supports only TPUs, not {platform()}; interpret=True interprets it')
         require_whole_rows(NAME)
         if self.block < LANES or self.block % LANES:
             raise UserError(f'{NAME}: block must be a multiple of {LANES}, not {self.block}')
         if not band_of(scoring.mask, NAME).full and q.shape[1] != k.shape[1]:
             raise UserError(
-                f'{NAME}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full they must be as many'
+                f'{NAME}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full the numbers must be equal'
             )
         _cap(scoring)
         if not isinstance(scoring.softmax, SoftmaxWeights):
             raise UserError(
-                f'{NAME} has the softmax, with a sink or without, and not {Part(type(scoring.softmax)).name}'
+                f'{NAME} supports only the softmax with or without a sink, not {Part(type(scoring.softmax)).name}'
             )
         if scoring.dropout is not None:
-            raise UserError(f'{NAME} has no dropout of the weights')
+            raise UserError(f'{NAME} does not support attention dropout')
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
-        """Attend by the Pallas kernel, on each device with its rows and heads."""
+        """Attend with the Pallas kernel on each device's rows and heads."""
         T, S = q.shape[1], k.shape[1]
         block = min(self.block, _up(max(T, S), LANES))
         if counting():
@@ -94,11 +94,11 @@ class Splash(CachingKernel):
             q: Queries, k: Keys, v: Values, q_segments: Array | None, k_segments: Array | None, sink: Array | None
         ) -> Mixed:
             run = _kernel(band, (_up(T, block), _up(S, block)), q.shape[2], block, cap, platform() != 'tpu')
-            hidden = S % block == 0 or band.right == 0  # whether no query attends to a key after the last
+            hidden = S % block == 0 or band.right == 0  # no query attends to padded keys
             segments = None
             if q_segments is not None or not hidden:
                 segments = _segments(q_segments, k_segments, (q.shape[0], T, S), block)
-                # Without a sink, a row that has no key is the mean of all values; with one it is zero.
+                # Without a sink, a row without keys is the mean of all values; with a sink it is zero.
                 sink = jnp.full(q.shape[2], NO_SINK) if sink is None else sink
             heads_first = (jnp.swapaxes(_padded(x, block), 1, 2) for x in (q, k, v))
             y = jax.vmap(run, in_axes=(0, 0, 0, 0, None))(*heads_first, segments, sink)
@@ -112,18 +112,18 @@ class Splash(CachingKernel):
 
 
 def _cap(scoring: Scoring) -> float | None:
-    """The softcap of the scores, if any; other terms are refused."""
+    """Return the softcap of the scores, or None; raise a UserError for other terms."""
     match scoring.terms:
         case ():
             return None
         case (Softcap(cap=cap),):
             return cap
     other = next((term for term in scoring.terms if not isinstance(term, Softcap)), scoring.terms[-1])
-    raise UserError(f'{NAME} has no score terms but one softcap; it cannot serve {Part(type(other)).name}')
+    raise UserError(f'{NAME} supports no score terms except one softcap, not {Part(type(other)).name}')
 
 
 def _kernel(band: Band, lengths: tuple[int, int], heads: int, block: int, cap: float | None, interpret: bool) -> Any:
-    """Return the kernel for one row of these many queries and keys, as JAX makes it of a mask."""
+    """Return JAX's kernel of a mask for one row with these numbers of queries and keys."""
     from jax.experimental.pallas.ops.tpu import splash_attention as splash
 
     mask = splash.FullMask(lengths) if band.full else splash.LocalMask(lengths, (band.left, band.right), 0)
@@ -134,7 +134,7 @@ def _kernel(band: Band, lengths: tuple[int, int], heads: int, block: int, cap: f
 
 
 def _segments(q: Int[Array, 'B T'] | None, k: Int[Array, 'B S'] | None, sizes: tuple[int, int, int], block: int) -> Any:
-    """Return segments of padded rows, in which no query attends to a key of segment 0 or after the last."""
+    """Return the segments of padded rows, so that no query attends to keys of segment 0 or to padding."""
     from jax.experimental.pallas.ops.tpu import splash_attention as splash
 
     B, T, S = sizes

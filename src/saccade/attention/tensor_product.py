@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensor product attention (TPA): queries, keys and values are sums of products of head factors and feature factors.
 
-    k_n = 1/R sum_r a_r[n] b_r,   a = x Wa [R N], b = x Wb [R H];   the same for q and v, each with a rank R of its own
+    k_n = 1/R sum_r a_r[n] b_r,   a = x Wa [R N], b = x Wb [R H];   the same for q and v, each with its own rank R
 
 Zhang et al. 2025, "Tensor Product Attention Is All You Need", sections 3.1 to 3.3, https://arxiv.org/abs/2501.06425
-Positions rotate the feature factors b of the keys, which rotates the keys. So the state holds factors,
-(R_k + R_v) (K + H) numbers a token. Where a is the same for all tokens it is multi-head or grouped-query attention:
-with biases these are settings of its parameters (section 3.4). Without `query_rank` queries are plain projections, the
-paper's TPA-KVonly. A step makes keys and values of all slots anew. It needs a kernel that makes scores, and the norm
-`head_norm`, which factors do not commute with, is refused.
+Positions rotate the feature factors b of the keys, which rotates the keys. The state has factors,
+(R_k + R_v) (K + H) numbers per token. With a constant over tokens it is multi-head or grouped-query attention:
+with biases these are special cases of its parameters (section 3.4). Without `query_rank` queries are plain projections,
+the paper's TPA-KVonly. A step recomputes keys and values of all slots. It needs a score-based kernel, and does not
+support `head_norm`, which does not commute with the factors.
 """
 
 from collections.abc import Mapping
@@ -38,14 +38,14 @@ __all__ = ['TensorProduct']
 
 @dataclass(frozen=True)
 class Products:
-    """What makes keys and values of their factors. Attributes: heads, K; ranks of the keys and of the values."""
+    """Expansion of factors to keys and values. Attributes: heads (K); ranks of the keys and of the values."""
 
     heads: int
     key_rank: int
     value_rank: int
 
     def __call__(self, k: CachedKeys, v: Values) -> tuple[Keys, Values]:
-        """Return keys, with the features that stand after their factors, and values."""
+        """Return the keys, with the features appended to their factors, and the values."""
         H = v.shape[-1] // self.value_rank - self.heads
         factors, features = jnp.split(k, [self.key_rank * (self.heads + H)], axis=-1)
         keys, values = (
@@ -57,8 +57,8 @@ class Products:
 class TensorProduct(Compact, kw_only=True):
     """Tensor product attention.
 
-    Attributes: those of MultiHead, where `bias` is of the factors; key_rank and value_rank, R_k and R_v; query_rank,
-    R_q, None for queries that are plain projections.
+    Attributes: the attributes of MultiHead, where `bias` is added to the factors; key_rank (R_k), value_rank (R_v);
+    query_rank (R_q), None for plain projections of queries.
     """
 
     key_rank: Count
@@ -70,11 +70,11 @@ class TensorProduct(Compact, kw_only=True):
 
     @property
     def expansion(self) -> Expand:
-        """The function that makes keys and values of their factors."""
+        """Return the expansion of factors to keys and values."""
         return Products(self.key_value_heads or self.heads, self.key_rank, self.value_rank)
 
     def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
-        """Return the axes of what each projection makes, and their sizes: head factors and feature factors."""
+        """Return the output axes of each projection and their sizes: head factors and feature factors."""
         N, K, H = self.sizes(D)
         axes, heads = {'query': 'R N', 'key': 'R K', 'value': 'R K'}, {'query': N, 'key': K, 'value': K}
         found = super().projections(D)
@@ -83,7 +83,7 @@ class TensorProduct(Compact, kw_only=True):
         return found
 
     def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
-        """Return queries in heads; of keys and values all factors of a token, flat, in the place of one head."""
+        """Return queries in heads, and the flattened factors of keys and values as one head."""
         needed = {}
         for name, x in inputs.items():
             needed |= {f'{name}_heads': x, f'{name}_features': x} if name in self._ranks else {name: x}
@@ -95,7 +95,7 @@ class TensorProduct(Compact, kw_only=True):
 
     @property
     def _ranks(self) -> dict[str, int]:
-        """The rank of each projection that is made of factors."""
+        """Return the rank of each factored projection."""
         of_queries = {} if self.query_rank is None else {'query': self.query_rank}
         return of_queries | {'key': self.key_rank, 'value': self.value_rank}
 
@@ -112,7 +112,7 @@ class TensorProduct(Compact, kw_only=True):
         q_positions: Int[Array, 'B T'],
         k_positions: Int[Array, 'B S'],
     ) -> tuple[Queries, CachedKeys]:
-        """Return queries, and factors of keys whose feature factors are changed, by their positions."""
+        """Apply positions to the queries, and to the feature factors of the keys."""
         if not k.shape[-2]:
             return super().rotate(position, q, k, q_positions, k_positions)
         heads, features = apart(k, self.key_rank, self.key_value_heads or self.heads)
@@ -137,11 +137,11 @@ def product(heads: Float[Array, 'B T R N'], features: Float[Array, 'B T R H']) -
 
 
 def flat(*factors: Float[Array, 'B T R _']) -> Float[Array, 'B T 1 _']:
-    """Return head factors and feature factors one after the other, in the place of one head."""
+    """Concatenate flattened head factors and feature factors as one head."""
     return jnp.concatenate([rearrange(x, 'B T R H -> B T 1 (R H)') for x in factors], axis=-1)
 
 
 def apart(x: Float[Array, 'B S 1 _'], rank: int, heads: int) -> tuple[Float[Array, 'B S R K'], Float[Array, 'B S R H']]:
-    """Return head factors and feature factors; the inverse of `flat`."""
+    """Split head factors and feature factors; the inverse of `flat`."""
     a, b = jnp.split(x, [rank * heads], axis=-1)
     return tuple(rearrange(factor, 'B S 1 (R H) -> B S R H', R=rank) for factor in (a, b))

@@ -4,9 +4,9 @@
 
     v'_l = share v_1 + (1 - share) v_l
 
-Zhou et al. 2024, "Value Residual Learning" (ResFormer), https://arxiv.org/abs/2410.17897, which has a trained share for
-each layer too: here it is one number. The first layer of the stack hands its values on. Cost: that of multi-head
-attention. It cannot do cross-attention; keys and values that layers share (`block.shared_keys`) are mixed once.
+Zhou et al. 2024, "Value Residual Learning" (ResFormer), https://arxiv.org/abs/2410.17897, which also has a trained
+share per layer: here it is one number. The first layer of the stack passes its values on. Cost: as multi-head
+attention. No cross-attention; keys and values shared by layers (`block.shared_keys`) are mixed once.
 """
 
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ __all__ = ['ValueResidual']
 class ValueResidual(MultiHead, kw_only=True):
     """Multi-head attention with a value residual.
 
-    Attributes: those of MultiHead; share of the first layer's values, 0 for none.
+    Attributes: the attributes of MultiHead; share of the first layer's values, 0 for none.
     """
 
     share: Share
@@ -39,7 +39,7 @@ class ValueResidual(MultiHead, kw_only=True):
     hands_on: ClassVar[tuple[str, ...]] = ('values',)
 
     def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, Keys, Values]:
-        """Return queries, keys, and values with those of the first layer mixed in.
+        """Return queries, keys, and values mixed with the first layer's values.
 
         Raises:
             UserError: the context has a source, whose values no earlier layer has made.

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Augmentations: random changes of the training examples of a batch, on the device, from the step's key, one a file.
+"""Augmentations: random transformations of training examples, on the device, from the step's key; one per file.
 
-Each example's draw depends on the step and on the number of the example, not on the devices of a mesh; under `pmap` the
-devices' keys differ, as for dropout.
-Not here: what the input pipeline does to every image (`data/image`).
+The randomness of an example depends on the step and the number of the example, not on the devices of a mesh; under
+`pmap` the devices' keys differ, as for dropout. Preprocessing of images in the input pipeline is in `data/image`.
 """
 
 from saccade.lazy import lazy_names

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random resized crop: a part of the image of random area and aspect ratio, scaled to the whole image's size.
+"""Random resized crop: a crop of random area and aspect ratio, resized to the size of the image.
 
-Szegedy et al. 2015, "Going Deeper with Convolutions", section 6, https://arxiv.org/abs/1409.4842. The scaling is
-linear and does not blur where the part is reduced, which it never is: a part is smaller than the image.
+Szegedy et al. 2015, "Going Deeper with Convolutions", section 6, https://arxiv.org/abs/1409.4842. Resizing is bilinear
+without antialiasing, which is not needed: a crop is never larger than the image.
 """
 
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ class Crop(OfImages):
     """Random resized crop.
 
     Attributes:
-        least: of the share of the area that is kept; the most is 1.
-        ratio: the largest of width over height, relative to the image's; the least is 1 / ratio.
+        least: minimum of the cropped share of the area; the maximum is 1.
+        ratio: maximum of width over height, relative to the image's; the minimum is 1 / ratio.
     """
 
     least: Annotated[float, Range(above=0, most=1)] = 0.08
     ratio: Annotated[float, Range(least=1)] = 4 / 3
 
     def changed(self, key: PRNGKey, image: Image) -> Image:
-        """Return a part of the image, scaled to its size."""
+        """Return a random crop of the image, resized to the image's size."""
         area_key, ratio_key, place_key = jax.random.split(key, 3)
         area = jax.random.uniform(area_key, minval=self.least, maxval=1.0)
         ratio = self.ratio ** jax.random.uniform(ratio_key, minval=-1.0, maxval=1.0)
-        kept = jnp.minimum(jnp.sqrt(area * jnp.array([1 / ratio, ratio])), 1.0)  # of the rows, of the columns
+        kept = jnp.minimum(jnp.sqrt(area * jnp.array([1 / ratio, ratio])), 1.0)  # share of the rows, of the columns
         size = jnp.array(image.shape[:2])
         corner = jax.random.uniform(place_key, (2,)) * (1 - kept) * size
         return jax.image.scale_and_translate(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random flip: the image is mirrored, left to right.
+"""Random horizontal flip.
 
 Krizhevsky et al. 2012, "ImageNet Classification with Deep Convolutional Neural Networks", section 4.1,
 https://papers.nips.cc/paper/4824. Not for digits or text, which it makes unreadable.
@@ -19,10 +19,10 @@ __all__ = ['Flip']
 
 @dataclass(frozen=True)
 class Flip(OfImages):
-    """Random flip. Attributes: share of the images that are mirrored."""
+    """Random horizontal flip. Attributes: share of the images to flip."""
 
     share: Share = 0.5
 
     def changed(self, key: PRNGKey, image: Image) -> Image:
-        """Return the image, or its mirror image."""
+        """Return the image, possibly flipped."""
         return jnp.where(jax.random.bernoulli(key, self.share), image[:, ::-1], image)

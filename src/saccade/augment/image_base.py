@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the augmentations of images, each by itself."""
+"""Base class of augmentations of single images."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -15,14 +15,14 @@ Image = Float[Array, 'rows columns channels']
 
 
 class OfImages(ABC):
-    """Base of the augmentations of each image by itself."""
+    """Base class of augmentations that transform each image independently."""
 
     reads: ClassVar[str] = 'images'
 
     def __call__(self, keys: RowKeys, batch: Batch) -> Batch:
-        """Return the batch with its images changed."""
+        """Return the batch with transformed images."""
         return {**batch, 'images': jax.vmap(self.changed)(keys, batch['images'])}
 
     @abstractmethod
     def changed(self, key: PRNGKey, image: Image) -> Image:
-        """Return one image, changed at random."""
+        """Return one image, randomly transformed."""

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random shift: the image moves by up to some pixels along each axis; what enters is 0, the data's mean.
+"""Random shift of the image along each axis; new pixels are 0, the data's mean.
 
-It is the crop of an image padded by as many pixels: He et al. 2016, "Deep Residual Learning for Image Recognition",
-section 4.2, https://arxiv.org/abs/1512.03385.
+It equals a random crop of the padded image: He et al. 2016, "Deep Residual Learning for Image Recognition", section
+4.2, https://arxiv.org/abs/1512.03385.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ['Shift']
 
 @dataclass(frozen=True)
 class Shift(OfImages):
-    """Random shift. Attributes: pixels, the most along each axis."""
+    """Random shift. Attributes: pixels, the maximum shift along each axis."""
 
     pixels: Count
 

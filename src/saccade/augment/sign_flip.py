@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random signs of Laplacian eigenvectors: each eigenvector of a graph keeps its sign or changes it, all nodes together.
+"""Random signs of Laplacian eigenvectors: one random sign per eigenvector of a graph, the same for all nodes.
 
-    v_i -> s_i v_i,   s_i = 1 or -1 with equal odds
+    v_i -> s_i v_i,   s_i = 1 or -1 with equal probability
 
-Dwivedi et al. 2020, "Benchmarking Graph Neural Networks", https://arxiv.org/abs/2003.00982: an eigenvector has no sign
-of its own, so the model is to learn that none matters. Identifiers that are no eigenvectors stay as they are.
+Dwivedi et al. 2020, "Benchmarking Graph Neural Networks", https://arxiv.org/abs/2003.00982: the sign of an eigenvector
+is arbitrary, so the model should be invariant to it. Identifiers other than eigenvectors are unchanged.
 """
 
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ __all__ = ['SignFlip']
 
 @dataclass(frozen=True)
 class SignFlip:
-    """Random signs of the eigenvectors in the frames of a graph, whose numbers are in `eigenvectors`."""
+    """Random signs of the eigenvectors in the frames of a graph; `eigenvectors` has their numbers."""
 
     reads: ClassVar[str] = 'frames'
 
     def __call__(self, keys: RowKeys, batch: Batch) -> Batch:
-        """Return the batch with a sign drawn for each eigenvector of each graph."""
+        """Return the batch with a random sign for each eigenvector of each graph."""
 
         def flipped(key: PRNGKey, frames: Float[Array, 'T F'], eigenvectors: Int[Array, 'F']) -> Float[Array, 'T F']:
-            signs = jax.random.rademacher(key, eigenvectors.shape, frames.dtype)  # no more eigenvectors than places
+            signs = jax.random.rademacher(key, eigenvectors.shape, frames.dtype)  # at most one eigenvector per place
             return frames * jnp.where(eigenvectors == 0, 1, signs[eigenvectors - 1])
 
         return {**batch, 'frames': jax.vmap(flipped)(keys, batch['frames'], batch['eigenvectors'])}

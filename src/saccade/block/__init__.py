@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks: how a mixer, a feed-forward layer, norms and residual connections make a layer, one wiring a file.
+"""Transformer blocks: mixer, feed-forward layer, norms and residual connections; one block type per file.
 
-Not here: how blocks are stacked (`model/stack.py`).
+Stacking of blocks is in `model/stack.py`.
 """
 
 from saccade.lazy import lazy_names

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention residuals (AttnRes): each branch reads a softmax over what the layers so far have added, not their sum.
+"""Attention residuals (AttnRes): each branch reads a softmax-weighted sum of the earlier layers' outputs.
 
     h = sum_r p_r b_r,  p = softmax_r(w . rms(b_r));  branch(norm(h)),    b_0 the embedded tokens, b_r what layer r adds
 
 Kimi Team 2026, "Attention Residuals", https://arxiv.org/abs/2603.15031: its Block AttnRes with one layer a block. The
-feed-forward layer reads what the mixer of its own layer has added, too. w is a trained vector a branch, from zeros:
-equal weights, of which a norm that ignores lengths makes the input of pre-norm. The model's last norm reads the sum of
-all, as in pre-norm. Blocks of other kinds between them are not read. Cost: 2 L T D products a branch; without
-rematerialisation the backward pass keeps L + 1 hidden states a layer. It has no cross-attention.
+feed-forward layer also reads the output of the mixer of its own layer. w is a trained vector per branch, initialised
+to zeros: the weights are equal, and after a scale-invariant norm the input is that of pre-norm. The model's last norm
+reads the sum of all outputs, as in pre-norm. Outputs of other block types in between are not read. Cost: 2 L T D
+multiplications per branch; without rematerialisation the backward pass keeps L + 1 hidden states per layer.
+Cross-attention is not supported.
 """
 
 from typing import ClassVar
@@ -43,7 +44,7 @@ class AttentionResiduals(BlockBase):
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Run mixer and feed-forward layer, each on a softmax over what was added so far, and add both to x."""
+        """Run mixer and feed-forward layer, each on a softmax over the outputs so far, and add both outputs to x."""
         so_far = Depth.of(context, 'added', x)
         shape = (len(self.branches), x.shape[-1])
         queries = parameter(self, 'queries', 'X D', self.query_init(), shape).astype(jnp.float32)

@@ -29,19 +29,20 @@ from saccade.types import (
 
 
 class BlockBase(Layer):
-    """Base of blocks. A block overrides `mix`, which calls `run_mixer` where its mixer has its place.
+    """Base class of blocks. A block overrides `mix`, which calls `run_mixer` to run its mixer.
 
-    A block that means nothing without a feed-forward layer declares that field again, without None.
+    A block that requires a feed-forward layer redeclares that field without None.
 
     Attributes:
-        mixer: what moves information between tokens.
-        feedforward: None for a block of the mixer alone, as in attention-only Transformers (Elhage et al. 2021, "A
-            Mathematical Framework for Transformer Circuits", https://transformer-circuits.pub/2021/framework).
-        norm: of which each place makes its own.
-        norms: by place, the norms that are others than `norm`; `norm.none:NoNorm` for none. A place is named as its
-            parameters are, PLACE_norm.
+        mixer: token mixer, such as attention.
+        feedforward: feed-forward layer; None for a block with only the mixer, as in attention-only Transformers (Elhage
+            et al. 2021, "A Mathematical Framework for Transformer Circuits",
+            https://transformer-circuits.pub/2021/framework).
+        norm: norm of every place; each has its own parameters.
+        norms: norms that differ from `norm`, by place; `norm.none:NoNorm` for none. The parameters of the norm of
+            PLACE are in PLACE_norm.
 
-    A block declares `identity`: whether it returns its input where its mixer and its feed-forward layer return zero.
+    A block declares `identity`: True if it returns its input when its mixer and its feed-forward layer return zero.
     """
 
     identity: ClassVar[bool]
@@ -58,17 +59,17 @@ class BlockBase(Layer):
 
     @property
     def norm_places(self) -> tuple[str, ...]:
-        """The places that have a norm: each branch, unless a subclass has others."""
+        """Places that have a norm: each branch, unless a subclass overrides this."""
         return self.branches
 
     def norm_of(self, place: str, usual: Part[Norm] | None = None) -> Norm:
-        """Make the norm of a place.
+        """Create the norm of a place.
 
         Args:
-            usual: the norm where `norms` does not name the place; None for `norm`.
+            usual: default for a place that `norms` does not name; None for `norm`.
 
         Raises:
-            UserError: `norms` names a place that the block has no norm for.
+            UserError: `norms` names a place without a norm in this block.
         """
         for name, _ in self.norms:
             if name not in self.norm_places:
@@ -77,10 +78,10 @@ class BlockBase(Layer):
         return dict(self.norms).get(place, usual or self.norm)(name=f'{place}_norm')
 
     def run_mixer(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Run the mixer; return its output, in the shape of x, and the state after it.
+        """Run the mixer; return its output, in the shape of x, and the new state.
 
         Raises:
-            UserError: the mixer returns something else.
+            UserError: the output has another shape than x.
         """
         mixer = self.mixer(name='mixer')
         found = mixer.mix(x, context, train, state)
@@ -89,15 +90,15 @@ class BlockBase(Layer):
         return found
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
-        """Return the mixer's initial state, for `capacity` tokens a row; a source is for cross-attention only."""
+        """Return the mixer's initial state for `capacity` tokens per row; `source` is used by cross-attention only."""
         return self.mixer(parent=None).init_state(x, capacity)
 
 
 def applied(layer: nn.Module, x: Hidden, *rest: Any) -> Hidden:
-    """Apply a layer that keeps the shape of its input.
+    """Apply a layer whose output must have the shape of its input.
 
     Raises:
-        UserError: it returns something else.
+        UserError: the output has another shape.
     """
     y = layer(x, *rest)
     require_result(layer, '__call__', y, x)
@@ -110,7 +111,7 @@ class CrossState:
 
     Attributes:
         mixer: state of the mixer.
-        cross: keys and values of the source, which steps leave as they are.
+        cross: keys and values of the source; constant during decoding.
     """
 
     mixer: State
@@ -120,12 +121,12 @@ class CrossState:
 class SequentialBlock(BlockBase):
     """Sequential block: one residual branch after another, the mixer, `cross`, the feed-forward layer.
 
-    A subclass says what is done before and after a branch; a branch has the name of its part's parameters.
+    A subclass overrides `before` and `after`, which apply to each branch; a branch has the name of its parameters.
 
     Attributes:
         cross: cross-attention to a source, with a norm of its own (Vaswani et al. 2017, section 3.1, "encoder-decoder
-            attention"). The mixer then sees the tokens alone, and the score terms that layers share are for the mixer
-            alone. None for a block without cross-attention.
+            attention"). The mixer does not read the source, and the score terms shared by layers apply only to the
+            mixer. None for a block without cross-attention.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ('cross',)  # fields of parts that read another sequence
@@ -133,11 +134,11 @@ class SequentialBlock(BlockBase):
     cross: Part[CrossMixer] | None = field(default=None, kw_only=True)
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
-        """Return the input of a branch: norm(x), unless a subclass has the norm elsewhere."""
+        """Return the input of a branch: norm(x), unless a subclass overrides this."""
         return applied(self.norm_of(branch), x, real)
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        """Return x with a branch's output y added to it, as the block does that. To be overridden."""
+        """Return the residual sum of x and a branch's output y. Abstract."""
         raise NotImplementedError
 
     @nn.compact
@@ -158,16 +159,16 @@ class SequentialBlock(BlockBase):
         return x, after
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
-        """Return the mixer's initial state, for `capacity` tokens a row, and `cross`'s keys and values of the source.
+        """Return the mixer's initial state for `capacity` tokens per row, and `cross`'s keys and values of the source.
 
         Raises:
-            UserError: the block has `cross`, and there is no source.
+            UserError: the block has `cross`, but there is no source.
         """
         state = super().init_state(x, capacity)
         if self.cross is None:
             return state
         if source is None:
-            raise UserError(f'{Part(type(self)).name}: cross needs a source to decode beside: start with `encode`')
+            raise UserError(f'{Part(type(self)).name}: cross needs a source to decode: start with `encode`')
         params = {'params': self.get_variable('params', 'cross')}
         return CrossState(state, self.cross(parent=None).apply(params, x, capacity, source, method='init_state'))
 
@@ -181,33 +182,34 @@ class SequentialBlock(BlockBase):
         """Return the context of the mixer, without the source, and that of `cross`, without score terms."""
         if context.source is None:
             raise UserError(
-                f'{Part(type(self)).name}: cross reads a source, and there is none; the decoder of '
+                f'{Part(type(self)).name}: cross requires a source; only the decoder of '
                 f'model.encoder_decoder:EncoderDecoder has one'
             )
         return context.replace(source=None), context.replace(terms=())
 
 
 class ResidualStreams(BlockBase):
-    """Base of blocks with R residual streams, which are concatenated along the width: [B T (R D)].
+    """Base class of blocks with R residual streams, concatenated along the width: [B T (R D)].
 
-    The stack calls `expand` before the first layer and `reduce` after the last. Blocks of one pattern must agree on R.
+    The stack calls `expand` before the first layer and `reduce` after the last. All blocks of a model must have the
+    same R.
     """
 
     @property
     def count(self) -> int:
-        """R, the number of residual streams. To be overridden."""
+        """R, the number of residual streams. Abstract."""
         raise NotImplementedError
 
     def expand(self, x: Hidden) -> Float[Array, 'B T RD']:
-        """Return R streams, each a copy of the hidden state. It has no parameters."""
+        """Return R copies of the hidden state as streams. There are no parameters."""
         return jnp.tile(x, self.count)
 
     def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
-        """Return one hidden state made of the streams. Parameters that it needs are made in `setup`."""
+        """Reduce the streams to one hidden state. Its parameters, if any, are created in `setup`."""
         raise NotImplementedError
 
     def init_state(self, x: Float[Array, 'B T RD'], capacity: int, source: Source | None = None) -> State:
-        """Return the mixer's initial state, for tokens of the width D of one stream."""
+        """Return the mixer's initial state, for inputs of the width D of one stream."""
         return super().init_state(self.apart(x)[..., 0, :], capacity)
 
     def apart(self, x: Float[Array, 'B T RD']) -> Float[Array, 'B T R D']:

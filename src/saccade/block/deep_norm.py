@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""DeepNorm block: post-norm with a heavier residual and lighter branches, for stacks of hundreds of layers.
+"""DeepNorm block: post-norm with an upscaled residual and downscaled branches, for stacks of hundreds of layers.
 
     h = norm(alpha x + mixer(x));   y = norm(alpha h + feedforward(h))
 
 Wang et al. 2022, "DeepNet: Scaling Transformers to 1,000 Layers", figure 2, https://arxiv.org/abs/2203.00555
-The kernels named in `scaled` start beta times as large; query and key do not. Encoder or decoder alone, L layers:
-alpha = (2 L)^(1/4), beta = (8 L)^(-1/4). With both, N and M: 0.81 (N^4 M)^(1/16) and 0.87 (N^4 M)^(-1/16) in the
-encoder, (3 M)^(1/4) and (12 M)^(-1/4) in the decoder. Meant for Xavier initialisers. It bounds the model's change
-in a first step at any L. With alpha = beta = 1 it is post-norm. The paper has no gates: ours starts as it would.
+The kernels named in `scaled` are initialised beta times as large; query and key kernels are not. For an encoder or
+decoder of L layers:
+alpha = (2 L)^(1/4), beta = (8 L)^(-1/4). For an encoder of N and a decoder of M layers: 0.81 (N^4 M)^(1/16) and
+0.87 (N^4 M)^(-1/16) in the encoder, (3 M)^(1/4) and (12 M)^(-1/4) in the decoder. Intended for Xavier initialisers.
+It bounds the model's change in the first step at any L. With alpha = beta = 1 it is post-norm. The paper does not
+cover gated layers: here a gate keeps its usual initialisation.
 """
 
 from typing import Any, ClassVar
@@ -24,7 +26,7 @@ __all__ = ['DeepNorm']
 class DeepNorm(SequentialBlock):
     """DeepNorm block.
 
-    Attributes: alpha, beta; scaled, the names of the kernels that beta multiplies.
+    Attributes: alpha, beta; scaled, the names of the kernels multiplied by beta.
     """
 
     identity: ClassVar[bool] = False
@@ -35,7 +37,7 @@ class DeepNorm(SequentialBlock):
     scaled: tuple[str, ...] = ('value', 'output', 'up', 'down')
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
-        """Return x as it is: the norm follows the residual addition."""
+        """Return x unchanged: the norm follows the residual addition."""
         return x
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
@@ -48,7 +50,7 @@ class DeepNorm(SequentialBlock):
         """Multiply the kernels in `scaled` by beta.
 
         Raises:
-            UserError: the branch has none of them.
+            UserError: the branch has no such kernel.
         """
 
         def names(path: tuple[Any, ...]) -> str:
@@ -58,7 +60,7 @@ class DeepNorm(SequentialBlock):
         if not found & {*self.scaled}:
             raise UserError(
                 f'block.deep_norm:DeepNorm: the {branch} has no parameter named {" or ".join(self.scaled)}, but '
-                f"{', '.join(sorted(found))}; name in 'scaled' those that beta shall multiply"
+                f"{', '.join(sorted(found))}; set 'scaled' to the names of the kernels to multiply by beta"
             )
         return jax.tree_util.tree_map_with_path(
             lambda path, leaf: leaf * self.beta if names(path) in self.scaled else leaf, params

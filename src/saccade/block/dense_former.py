@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""DenseFormer block: pre-norm, after which a layer hands on a weighted average of all outputs so far.
+"""DenseFormer block: pre-norm, followed by a weighted average of all outputs so far.
 
     x_{r+1} = block_r(y_r);   y_{r+1} = sum_d a_d x_{r+1-d},    d = 0 .. r + 1, x_0 the embedded tokens
 
 Pagliardini et al. 2024, "DenseFormer: Enhancing Information Flow in Transformers via Depth Weighted Averaging",
-section 3, https://arxiv.org/abs/2402.02622, with every layer averaged (dilation and period 1). Weights start from
-a_0 = 1 and zeros, which is pre-norm. All L layers have L + 1 weights, of which layer r uses its r + 2; blocks of other
-kinds between them are not averaged. Cost: L T D products a layer; without rematerialisation the backward pass keeps
-L + 1 hidden states a layer. It has no cross-attention.
+section 3, https://arxiv.org/abs/2402.02622, with every layer averaged (dilation and period 1). Weights are initialised
+to a_0 = 1 and zeros, which is pre-norm. Each of the L layers has L + 1 weights; layer r uses r + 2 of them. Outputs of
+other block types in between are not averaged. Cost: L T D multiplications per layer; without rematerialisation the
+backward pass keeps L + 1 hidden states per layer. Cross-attention is not supported.
 """
 
 from typing import ClassVar
@@ -34,11 +34,11 @@ class DenseFormer(PreNorm):
     hands_on: ClassVar[tuple[str, ...]] = ('outputs',)
 
     def setup(self) -> None:
-        """Make the average over the layers, which comes after the branches."""
+        """Create the average over the layers."""
         self.depth = _Average()
 
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Run the branches; return the average of the block's output and earlier ones, and the state."""
+        """Run the branches; return the average of the block's and the earlier outputs, and the new state."""
         y, state = super().mix(x, context, train, state)
         outputs = Depth.of(context, 'outputs', x).add(context, y)
         hand_on(self, 'outputs', outputs)
@@ -46,7 +46,7 @@ class DenseFormer(PreNorm):
 
 
 class _Average(nn.Module):
-    """Weighted average of the outputs, from the newest back."""
+    """Weighted average of the outputs, the newest first."""
 
     @nn.compact
     def __call__(self, outputs: Depth) -> Hidden:

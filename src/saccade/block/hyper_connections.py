@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hyper-connections: R residual streams, with trained weights by which branches read them and add to them.
+"""Hyper-connections: R residual streams, which branches read and update with trained weights.
 
-    z = sum_r a_r0 h_r;   h'_m = sum_r a_rm h_r + b_m branch(norm(z))        a [R R+1], b [R], for either branch
+    z = sum_r a_r0 h_r;   h'_m = sum_r a_rm h_r + b_m branch(norm(z))        a [R R+1], b [R], for each branch
 
 Zhu et al. 2024, "Hyper-Connections", equations 1 to 5 and 14, https://arxiv.org/abs/2409.19606. The streams start as
-copies of the embedded tokens and end as their sum. At the start a branch reads one stream and adds to all, so that the
-sum is R times pre-norm's. `dynamic` lets each token change the weights (equations 10 to 13):
-a + s tanh(norm(h) W), W [D R+1], and b likewise, s from 0.01 and W from 0. Which stream a branch reads first is drawn
-at random; in the paper branch k reads stream k mod R. Cost beside pre-norm: T D R (R + 2), twice that if dynamic.
-The paper starts each branch's last kernel sqrt(R) times as large: a matter of its initialiser.
+copies of the embedded tokens and are summed at the end. At initialisation a branch reads one stream and adds to all of
+them, so the sum is R times that of pre-norm. With `dynamic` the weights depend on the token (equations 10 to 13):
+a + s tanh(norm(h) W), W [D R+1], and likewise for b; s is initialised to 0.01 and W to 0. The stream that a branch
+reads at initialisation is drawn at random; in the paper branch k reads stream k mod R. Added cost over pre-norm:
+T D R (R + 2), twice that if dynamic. The paper initialises each branch's last kernel sqrt(R) times as large: set this
+through its initialiser.
 """
 
 from typing import Any, ClassVar
@@ -30,7 +31,7 @@ __all__ = ['HyperConnections']
 class HyperConnections(ResidualStreams):
     """Hyper-connections block.
 
-    Attributes: streams, R; whether the weights are dynamic, with `norm` in front of them.
+    Attributes: streams, R; dynamic, whether the weights depend on the token, through `norm`.
     """
 
     identity: ClassVar[bool] = True
@@ -52,7 +53,7 @@ class HyperConnections(ResidualStreams):
     def mix(
         self, x: Float[Array, 'B T RD'], context: LayerContext, train: bool, state: State | None
     ) -> tuple[Float[Array, 'B T RD'], State]:
-        """Run mixer and feed-forward layer; each reads a weighted sum of the streams and is added to all of them."""
+        """Run mixer and feed-forward layer; each reads a weighted sum of the streams and adds to all of them."""
         real = context.real
         z, streams, b = self.connection('mixer')(self.apart(x), real)
         mixed, state = self.run_mixer(self.norm_of('mixer')(z, real), context, train, state)
@@ -64,14 +65,14 @@ class HyperConnections(ResidualStreams):
         return together(streams), state
 
     def connection(self, branch: str) -> nn.Module:
-        """Return the module that maps the streams to a branch's input, the streams to add to, and the weights b."""
+        """Return the module that computes a branch's input, the mixed streams, and the weights b."""
         return _Connection(self.norm if self.dynamic else None, name=f'{branch}_connection')
 
 
 class _Connection(nn.Module):
-    """Return the input of a branch, the streams to which it adds, and the weights b with which it does.
+    """Computes the input of a branch, the mixed streams, and the weights b of the branch's output.
 
-    Attributes: the norm in front of dynamic weights; None for static ones.
+    Attributes: norm, before the dynamic weights; None for static weights.
     """
 
     norm: Part[Norm] | None
@@ -97,7 +98,7 @@ class _Connection(nn.Module):
 
 
 def _reading_one(key: Any, shape: tuple[int, int]) -> Float[Array, 'R M']:
-    """The branch reads one stream, drawn at random; every stream keeps what it holds."""
+    """Initialise so that the branch reads one stream, drawn at random, and the streams are not mixed."""
     R, _ = shape
     first = jax.nn.one_hot(jax.random.randint(key, (), 0, R), R)
     return jnp.concatenate((first[:, None], jnp.eye(R)), axis=-1)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""LayerScale block: pre-norm, with each branch multiplied by a trained vector that starts small.
+"""LayerScale block: pre-norm, with each branch multiplied by a trained vector with small initial values.
 
     h = x + scale * mixer(norm(x));   y = h + scale' * feedforward(norm(h))        scale, scale' [D]
 
 Touvron et al. 2021, "Going deeper with Image Transformers" (CaiT), equation 4, https://arxiv.org/abs/2103.17239
-`start` in the paper is 0.1 up to 18 layers, 1e-5 up to 24, and 1e-6 beyond. The vectors can be multiplied into the
-branches' last kernels once training is over.
+In the paper `start` is 0.1 up to 18 layers, 1e-5 up to 24, and 1e-6 beyond. After training the vectors can be
+multiplied into the branches' last kernels.
 """
 
 from typing import ClassVar
@@ -23,7 +23,7 @@ __all__ = ['LayerScale']
 class LayerScale(SequentialBlock):
     """LayerScale block.
 
-    Attributes: start, of every element of the scales.
+    Attributes: start, the initial value of every element of the scales.
     """
 
     identity: ClassVar[bool] = True

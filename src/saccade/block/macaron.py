@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Macaron block: half a step of a feed-forward layer before the mixer, and half a step after it.
+"""Macaron block: a feed-forward layer with half weight before the mixer, and another after it.
 
     a = x + 1/2 feedforward'(norm(x));   b = a + mixer(norm(a));   y = b + 1/2 feedforward(norm(b))
 
 Lu et al. 2019, "Understanding and Improving Transformer From a Multi-Particle Dynamic System Point of View",
-https://arxiv.org/abs/1906.02762: the splitting scheme of Strang in the place of Lie and Trotter's. The order of the
-norms is the Conformer's (Gulati et al. 2020, https://arxiv.org/abs/2005.08100), without its convolution and its last
-norm. Two feed-forward layers, each with weights of its own: at half the usual width they cost what one does.
+https://arxiv.org/abs/1906.02762: Strang splitting instead of Lie-Trotter splitting. The norms are placed as in the
+Conformer (Gulati et al. 2020, https://arxiv.org/abs/2005.08100), without its convolution and its last norm. The two
+feed-forward layers have separate weights: at half the usual width they cost as much as one.
 """
 
 from typing import ClassVar

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Manifold-constrained hyper-connections (mHC): residual streams are mixed by doubly stochastic matrices.
+"""Manifold-constrained hyper-connections (mHC): residual streams mixed by doubly stochastic matrices.
 
     z = sum_r a_r h_r;  h'_m = sum_r M_mr h_r + b_m branch(norm(z));  a = sigmoid(.), b = 2 sigmoid(.), M = sinkhorn(.)
 
 Xie et al. 2025, "mHC: Manifold-Constrained Hyper-Connections", section 4, https://arxiv.org/abs/2512.24880
-Each (.) is bias + s norm(h) W, of all streams side by side, where `dynamic`, and its bias alone where not; s starts
-from 0.01. M has no negative number and rows and columns that sum to one, so no depth makes the streams grow. At s = 0
-copies stay copies and each is pre-norm: a starts as 1/R, b as 1, M nearly as the identity. Sinkhorn's iteration ends
-with the rows, whose sums are exact. Cost beside pre-norm: T D R (R + 2), twice that if dynamic.
+With `dynamic` each (.) is bias + s norm(h) W, h all streams concatenated, otherwise only the bias; s is initialised to
+0.01. M is nonnegative and its rows and columns sum to one, so the streams do not grow with depth. At s = 0 the streams
+stay equal and each is pre-norm: initially a is 1/R, b is 1 and M almost the identity. Sinkhorn's iteration ends with
+the rows, whose sums are exact. Added cost over pre-norm: T D R (R + 2), twice that if dynamic.
 """
 
 import math
@@ -27,7 +27,7 @@ from saccade.types import Count, Hidden, Norm, Part, Real, UserError
 
 __all__ = ['ManifoldHyperConnections']
 
-_OFF_DIAGONAL = -8.0  # logit of the mixing weights between different streams that training starts from
+_OFF_DIAGONAL = -8.0  # initial logit of the mixing weights between different streams
 
 
 class ManifoldHyperConnections(HyperConnections):
@@ -43,7 +43,7 @@ class ManifoldHyperConnections(HyperConnections):
     iterations: Count = 20
 
     def connection(self, branch: str) -> nn.Module:
-        """Return the module that maps the streams to a branch's input, the streams to add to, and the weights b.
+        """Return the module that computes a branch's input, the mixed streams, and the weights b.
 
         Raises:
             UserError: there are fewer than 2 streams.
@@ -55,9 +55,9 @@ class ManifoldHyperConnections(HyperConnections):
 
 
 class _Connection(nn.Module):
-    """Return the input of a branch, the streams to which it adds, and the weights b with which it does.
+    """Computes the input of a branch, the mixed streams, and the weights b of the branch's output.
 
-    Attributes: the norm in front of dynamic weights, None for static ones; iterations of Sinkhorn's normalisation.
+    Attributes: norm, before the dynamic weights, None for static weights; iterations of Sinkhorn's normalisation.
     """
 
     norm: Part[Norm] | None
@@ -101,9 +101,9 @@ def doubly_stochastic(logits: Float[Array, '*B R R'], iterations: int) -> Float[
         logits = logits - jax.nn.logsumexp(logits, axis=-2, keepdims=True)
         return logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)
 
-    return jnp.exp(jax.lax.fori_loop(0, iterations, scale, logits))  # of logarithms, of which none is ever 1 / 0
+    return jnp.exp(jax.lax.fori_loop(0, iterations, scale, logits))  # in logarithms, to avoid 1 / 0
 
 
 def _diagonal(key: Array, shape: tuple[int, int]) -> Float[Array, 'R R']:
-    """Logits of nearly the identity."""
+    """Initialise the logits to almost the identity."""
     return _OFF_DIAGONAL * (1.0 - jnp.eye(*shape))

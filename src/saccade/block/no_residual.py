@@ -5,8 +5,8 @@
     h = mixer(norm(x));   y = feedforward(norm(h))
 
 Dong, Cordonnier, Loukas 2021, "Attention is not all you need: pure attention loses rank doubly exponentially with
-depth", https://arxiv.org/abs/2103.03404; the connections left out are those of He et al. 2016,
-https://arxiv.org/abs/1512.03385. No gradient reaches x but through the weights, so that deep stacks hardly learn.
+depth", https://arxiv.org/abs/2103.03404; the omitted connections are from He et al. 2016,
+https://arxiv.org/abs/1512.03385. The gradient reaches x only through the weights, so deep stacks hardly learn.
 """
 
 from typing import ClassVar
@@ -23,5 +23,5 @@ class NoResidual(SequentialBlock):
     identity: ClassVar[bool] = False
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        """Return y alone: x is not added."""
+        """Return y: x is not added."""
         return y

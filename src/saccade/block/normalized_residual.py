@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""nGPT block: hidden states of norm 1, which each branch turns some of the way towards its own output.
+"""nGPT block: hidden states of norm 1, which each branch moves towards its own output.
 
     h = unit(x + |a| (unit(mixer(x)) - unit(x)));   y = unit(h + |a'| (unit(feedforward(h)) - h))        a, a' [D]
 
 Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
-section 2.2, https://arxiv.org/abs/2410.01131; x on the right stands for unit(x), as in the authors' code. The trained a
-are the eigen learning rates. There is no norm but these; one that is given stands before the branch. The rest of nGPT
-are `attention.normalized_heads:NormalizedHeads`, `feedforward.rescaled_gated:RescaledGated`, the decoder's `logit_gain`
-and `train.unit_vectors:UnitVectors`: see experiments/causal_lm/ngpt_tiny.py. Cost: 3 T D for each branch.
+section 2.2, https://arxiv.org/abs/2410.01131; x on the right means unit(x), as in the authors' code. The trained
+vectors a are the eigen learning rates. nGPT has no other norms; a `norm`, if set, is applied before the branch. The
+other parts of nGPT are `attention.normalized_heads:NormalizedHeads`, `feedforward.rescaled_gated:RescaledGated`, the
+decoder's `logit_gain` and `train.unit_vectors:UnitVectors`: see experiments/causal_lm/ngpt_tiny.py. Cost: 3 T D per
+branch.
 """
 
 from typing import ClassVar
@@ -27,7 +28,7 @@ __all__ = ['NormalizedResidual']
 class NormalizedResidual(SequentialBlock):
     """nGPT block.
 
-    Attributes: rate, the eigen learning rates of each branch; 0.05 is the paper's start, of the order of 1 / L.
+    Attributes: rate, the initial eigen learning rate of each branch; 0.05, of the order of 1 / L, in the paper.
     """
 
     identity: ClassVar[bool] = False
@@ -36,7 +37,7 @@ class NormalizedResidual(SequentialBlock):
     rate: Part[Gain] = Part(Gain, (('start', 0.05),))
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        """Return x turned towards y, of norm 1."""
+        """Return x moved towards y, normalised to norm 1."""
         D = x.shape[-1]
         rate = jnp.abs(self.rate()(self, f'{branch}_rate', 'D', (D,), D).astype(jnp.float32))
         start = normalised(x)

@@ -5,9 +5,10 @@
     y = x + mixer(norm(x)) + feedforward(norm(x))
 
 Wang, Komatsuzaki 2021, GPT-J, https://github.com/kingoflolz/mesh-transformer-jax; Chowdhery et al. 2022, "PaLM",
-section 2, https://arxiv.org/abs/2204.02311. Their products with the kernels can run as one. With `shared_norm` off
-each branch has a norm of its own, as in GPT-NeoX (Black et al. 2022, https://arxiv.org/abs/2204.06745). The
-feed-forward layer sees what was mixed one layer later than in series.
+section 2, https://arxiv.org/abs/2204.02311. The matrix multiplications of both branches can be fused. With
+`shared_norm` False each branch has a norm of its own, as in GPT-NeoX (Black et al. 2022,
+https://arxiv.org/abs/2204.06745). The feed-forward layer reads the mixer's output one layer later than in a sequential
+block.
 """
 
 from typing import ClassVar
@@ -33,10 +34,10 @@ class Parallel(BlockBase):
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Run mixer and feed-forward layer on the same normalised tokens, and add both to x.
+        """Run mixer and feed-forward layer on the same normalised input, and add both outputs to x.
 
         Raises:
-            UserError: `norms` is given and the branches share one norm.
+            UserError: `norms` is set although the branches share one norm.
         """
         normed = [norm(x, context.real) for norm in self._norms()]
         mixed, state = self.run_mixer(normed[0], context, train, state)

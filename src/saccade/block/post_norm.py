@@ -5,7 +5,7 @@
     h = norm(x + mixer(x));   y = norm(h + feedforward(h))
 
 Vaswani et al. 2017, "Attention Is All You Need", section 3.1, https://arxiv.org/abs/1706.03762
-Even with zero branches it is not the identity; deep stacks of it need a warm-up of the learning rate.
+It is not the identity even with zero branches; deep stacks need a warm-up of the learning rate.
 """
 
 from typing import ClassVar
@@ -22,7 +22,7 @@ class PostNorm(SequentialBlock):
     identity: ClassVar[bool] = False
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
-        """Return x as it is: the norm follows the residual addition."""
+        """Return x unchanged: the norm follows the residual addition."""
         return x
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ReZero block: each branch is multiplied by a trained number that starts from zero.
+"""ReZero block: each branch is multiplied by a trained scalar, initialised to zero.
 
-    h = x + a mixer(x);   y = h + a feedforward(h)        a one number a layer
+    h = x + a mixer(x);   y = h + a feedforward(h)        one scalar a per layer
 
 Bachlechner et al. 2020, "ReZero is All You Need: Fast Convergence at Large Depth", section 3,
-https://arxiv.org/abs/2003.04887. It starts as the identity at any depth, and needs no norm and no warm-up. The
-branches share a, as in the authors' code; with `shared` off each has its own. A norm, none in the paper, stands
-inside the branch. In the first step nothing but a has a gradient.
+https://arxiv.org/abs/2003.04887. At initialisation it is the identity at any depth; norm and warm-up are not needed.
+The branches share a, as in the authors' code; with `shared` False each has its own. A norm, if set (the paper has
+none), is inside the branch. In the first step only a has a nonzero gradient.
 """
 
 from typing import ClassVar
@@ -25,7 +25,7 @@ __all__ = ['ReZero']
 class ReZero(SequentialBlock):
     """ReZero block.
 
-    Attributes: shared, whether the branches share one number.
+    Attributes: shared, whether the branches share one scalar.
     """
 
     identity: ClassVar[bool] = True
@@ -34,10 +34,10 @@ class ReZero(SequentialBlock):
     shared: bool = True
 
     def setup(self) -> None:
-        """Make the trained factors, which start from zero: one, or one for each branch."""
+        """Create the trained scalars, initialised to zero: one, or one per branch."""
         names = ('branch_scale',) if self.shared else tuple(f'{branch}_scale' for branch in self.branches)
         self.scales = {name: parameter(self, name, '', nn.initializers.zeros, ()) for name in names}
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        """Return x + a y, with a trained number a."""
+        """Return x + a y, with a trained scalar a."""
         return x + self.scales['branch_scale' if self.shared else f'{branch}_scale'] * y

@@ -5,10 +5,10 @@
     h = x + norm'(mixer(norm(x)));   y = h + norm'(feedforward(norm(h)))
 
 Ding et al. 2021, "CogView", section 2.4 (Sandwich-LN), https://arxiv.org/abs/2105.13290; Gemma 2, 2024,
-https://arxiv.org/abs/2408.00118. Kim et al. 2025, "Peri-LN", https://arxiv.org/abs/2502.02732 is the same block: its
-norm of the embeddings is optional, and the one after the last block is the model's. With `NoNorm` outside it is
-pre-norm; with `NoNorm` inside and norms outside it is the block of Swin v2 (https://arxiv.org/abs/2111.09883) and
-OLMo 2. What a branch adds has one size, so that the hidden state grows as sqrt(L). Cost: two more norms.
+https://arxiv.org/abs/2408.00118. The block of Kim et al. 2025, "Peri-LN", https://arxiv.org/abs/2502.02732 is the
+same: its norm of the embeddings is optional, and the norm after the last block is the model's. With `NoNorm` as
+norm' it is pre-norm; with `NoNorm` as norm and a norm' it is the block of Swin v2 (https://arxiv.org/abs/2111.09883)
+and OLMo 2. The outputs of all branches have the same size, so the hidden state grows as sqrt(L). Cost: two more norms.
 """
 
 from typing import ClassVar
@@ -22,7 +22,7 @@ __all__ = ['Sandwich']
 class Sandwich(SequentialBlock):
     """Sandwich block.
 
-    Attributes: output_norm, norm'; None for the same as `norm`.
+    Attributes: output_norm, norm'; None for `norm`.
     """
 
     identity: ClassVar[bool] = True
@@ -31,7 +31,7 @@ class Sandwich(SequentialBlock):
 
     @property
     def norm_places(self) -> tuple[str, ...]:
-        """The branches, and the output of each."""
+        """Places with a norm: the input and the output of each branch."""
         return (*self.branches, *(f'{branch}_output' for branch in self.branches))
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:

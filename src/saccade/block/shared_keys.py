@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-layer attention (CLA): M layers share the keys and values that the first of them makes.
+"""Cross-layer attention (CLA): M layers share the keys and values of the first.
 
     q_i = norm(x_i) Wq_i;   k, v = norm(x_1) (Wk, Wv);   h_i = x_i + attend(q_i, k, v) Wo_i,   i = 1 .. M
 
 Brandon et al. 2024, "Reducing Transformer Key-Value Cache Size with Cross-Layer Attention",
-https://arxiv.org/abs/2405.12981, where M is the sharing factor, as 2 in CLA2. Each of them is a pre-norm layer with
-norms, queries, score terms and a feed-forward layer of its own, and M = 1 is `block.pre_norm`. L layers are L / M such
-blocks; other blocks may stand between them in a pattern. One of them after L / 2 layers with a window is the
-cross-decoder of YOCO (Sun et al. 2024, https://arxiv.org/abs/2405.05254). Cost: that of M pre-norm blocks less M - 1
-pairs of projections; the state to decode with is one mixer's. Its mixer must share keys, as multi-head attention does,
-with any kernel.
+https://arxiv.org/abs/2405.12981, where M is the sharing factor: 2 in CLA2. Each layer is a pre-norm layer with
+norms, queries, score terms and a feed-forward layer of its own; M = 1 is `block.pre_norm`. A model of L layers has
+L / M of these blocks; a pattern can contain other blocks between them. One of them after L / 2 layers with a window
+is the cross-decoder of YOCO (Sun et al. 2024, https://arxiv.org/abs/2405.05254). Cost: M pre-norm blocks less M - 1
+pairs of projections; the decoding state is that of one mixer. The mixer must support shared keys: multi-head
+attention does, with any kernel.
 """
 
 from typing import Any, ClassVar
@@ -36,7 +36,7 @@ __all__ = ['SharedKeys']
 class SharedKeys(PreNorm, kw_only=True):
     """Cross-layer attention block.
 
-    Attributes: those of PreNorm; sharing, M.
+    Attributes: the attributes of PreNorm; sharing, M.
     """
 
     mixer: Part[KVSharingMixer]
@@ -47,13 +47,13 @@ class SharedKeys(PreNorm, kw_only=True):
     def run_mixer(
         self, x: Hidden, context: LayerContext, train: bool, state: State | None
     ) -> tuple[Hidden, tuple[State, PyTree]]:
-        """Run the first mixer; return its output, and the state after it with its keys and values."""
+        """Run the first mixer; return its output, and the new state with its keys and values."""
         y, state, shared = self.mixer(name='mixer').mix_sharing(x, context, train, state)
         return y, (state, shared)
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Run the M layers, which share one state and the keys and values of the first.
+        """Run the M layers, which share the state, keys and values of the first.
 
         Raises:
             UserError: the block has `cross`.

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Embeddings: from the inputs of a batch (tokens, frames ...) to one vector for each place, one a file.
+"""Embeddings: map the inputs of a batch (tokens, frames ...) to one vector per place; one per file.
 
-Not here: positions of what is embedded (`position/`); the table of a vocabulary, which a model shares with its output.
+Positions are in `position/`. The model has the embedding table of the vocabulary, which its output can share.
 """
 
 from saccade.lazy import lazy_names

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Class token: a trained vector before what another embedding makes, for heads that read the first place.
+"""Class token: a trained vector before the outputs of another embedding, for heads that read the first place.
 
     x = [c, embed(inputs)]
 
 Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", section 3.1, https://arxiv.org/abs/2010.11929, has one, and
-DeiT a second around it, for distillation (Touvron et al. 2021, section 4, https://arxiv.org/abs/2012.12877). It takes
+DeiT a second around it, for distillation (Touvron et al. 2021, section 4, https://arxiv.org/abs/2012.12877). It has
 the first position. A row is one segment, and padding stays padding. Cost: one place.
 """
 
@@ -24,7 +24,7 @@ __all__ = ['ClassToken']
 class ClassToken(nn.Module):
     """Class token before the places of another embedding.
 
-    Attributes: embed, the other embedding; token_init makes the token.
+    Attributes: embed, the other embedding; token_init, the initialiser of the token.
     """
 
     embed: Part[Embedding]
@@ -34,7 +34,7 @@ class ClassToken(nn.Module):
 
     @property
     def reads(self) -> str | tuple[str, ...]:
-        """What the other embedding reads of a batch."""
+        """Name of the other embedding's inputs in a batch."""
         return self.embed(parent=None).reads
 
     @nn.compact

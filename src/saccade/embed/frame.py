@@ -5,7 +5,7 @@
     x_t = frame_t W + b
 
 Dong et al. 2018, "Speech-Transformer: A No-Recurrence Sequence-to-Sequence Model for Speech Recognition", section 3.1,
-https://doi.org/10.1109/ICASSP.2018.8462506. It serves any sequence of vectors. Cost: T F E.
+https://doi.org/10.1109/ICASSP.2018.8462506. It can embed any sequence of vectors. Cost: T F E.
 """
 
 from typing import ClassVar
@@ -21,7 +21,7 @@ __all__ = ['FrameEmbedding']
 
 
 class FrameEmbedding(nn.Module):
-    """Frame embedding. Attributes: kernel_init makes W [F E]; b [E] starts from 0."""
+    """Frame embedding. Attributes: kernel_init, the initialiser of W [F E]; b [E] is initialised to 0."""
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Image and text in one sequence: the patches of an image, then the tokens of a text (single-stream vision-language).
+"""Image and text in one sequence, the patches before the tokens (single-stream vision-language models).
 
     x = [patches(image) + p_image + m_0,  E[tokens] + p_text + m_1]
 
 Kim et al. 2021, "ViLT: Vision-and-Language Transformer Without Convolution or Region Supervision", section 3.1,
-https://arxiv.org/abs/2102.03334, has these sums; m are the modal-type embeddings. There the text is first; here the
-image is, so that padding stays at the end of a row. Positions p are counted within each of the two; those that a mixer
-sees rise through both. The tokens are the last places of the output, as many as there were. Cost: that of both.
+https://arxiv.org/abs/2102.03334; m are the modal-type embeddings. There the text is first; here the image, so padding
+stays at the end of a row. Positions p are counted separately for image and text; the positions passed to mixers
+increase through both. The tokens are the last T places of the output. Cost: that of both.
 """
 
 from typing import Any, ClassVar
@@ -27,9 +27,9 @@ class ImageAndText(nn.Module):
     """Image and text in one sequence.
 
     Attributes:
-        image, text: embeddings of the two; a row holds one image.
-        image_position, text_position: position schemes of the places of each.
-        modal_init: makes the two modal-type embeddings, m_0 and m_1.
+        image, text: embeddings of image and text; a row has one image.
+        image_position, text_position: position schemes of image and text.
+        modal_init: initialiser of the two modal-type embeddings, m_0 and m_1.
     """
 
     image: Part[Embedding]
@@ -46,7 +46,7 @@ class ImageAndText(nn.Module):
 
     @property
     def reads(self) -> tuple[str, str]:
-        """The names of the images and of the tokens in a batch."""
+        """Names of the images and the tokens in a batch."""
         return self.image(parent=None).reads, self.text(parent=None).reads
 
     @nn.compact
@@ -54,7 +54,7 @@ class ImageAndText(nn.Module):
         self, inputs: tuple[Array, Array], context: LayerContext, width: int, table: Table | None
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         images, tokens = inputs
-        one = context.numbered[:, :1]  # an image is one place; of padding, where the row is
+        one = context.numbered[:, :1]  # an image is one place; padding, if the row is
         patches, around = self.image(name='image')(images, LayerContext(jnp.zeros_like(one), one), width, table)
         patches = self.image_position(name='image_position')(patches, around.positions)
         words, context = self.text(name='text')(tokens, context, width, table)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Padding token: padding becomes a token that is read like any other, so that every row is as long as the context.
+"""Padding token: padding is embedded as a token and not masked, so every row has the length of the context.
 
     x = embed([tokens, p, p, ..., p]),      positions 0 .. T-1, one segment; a row without tokens stays padding
 
-The text towers of SigLIP were trained so (Zhai et al. 2023, https://arxiv.org/abs/2303.15343; 64 tokens): no mask hides
-the padding, and the last place, which is mostly padding, is what is read of a text. Cost: that of whole rows.
+The text encoders of SigLIP were trained this way (Zhai et al. 2023, https://arxiv.org/abs/2303.15343; 64 tokens):
+padding is not masked, and the output is read at the last place, which is usually padding. Cost: that of full rows.
 """
 
 from typing import Any, ClassVar
@@ -20,9 +20,9 @@ __all__ = ['PaddingToken']
 
 
 class PaddingToken(nn.Module):
-    """Padding token in the place of padding.
+    """Token in the places of padding.
 
-    Attributes: token, its id; embed, the embedding of the tokens.
+    Attributes: token, id of the padding token; embed, the embedding of the tokens.
     """
 
     token: CountOrZero
@@ -32,7 +32,7 @@ class PaddingToken(nn.Module):
 
     @property
     def reads(self) -> str:
-        """The name of the inputs of the embedding in a batch."""
+        """Name of the embedding's inputs in a batch."""
         return self.embed(parent=None).reads
 
     @nn.compact

@@ -5,7 +5,7 @@
     x_p = flatten(patch p of the image) W + b,      p = 0 .. P-1, row by row
 
 Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", equation 1, https://arxiv.org/abs/2010.11929. It equals a
-convolution whose stride is its size. An image is one place of a batch, of which it makes P. Cost: P patch^2 C E.
+convolution with stride equal to its kernel size. An image, one place of a batch, becomes P places. Cost: P patch^2 C E.
 """
 
 from typing import ClassVar
@@ -25,8 +25,8 @@ __all__ = ['PatchEmbedding']
 class PatchEmbedding(nn.Module):
     """Patch embedding.
 
-    Attributes: patch, side of a patch in pixels; bias, whether there is b [E], which starts from 0; kernel_init makes W
-        [patch patch C, E].
+    Attributes: patch, side of a patch in pixels; bias, whether to add b [E], initialised to 0; kernel_init, the
+        initialiser of W [patch patch C, E].
     """
 
     patch: Count

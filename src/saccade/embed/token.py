@@ -5,7 +5,8 @@
     x_t = E[token_t]
 
 Bengio et al. 2003, "A Neural Probabilistic Language Model", section 2,
-https://www.jmlr.org/papers/v3/bengio03a.html. The table is the model's, which may project to the vocabulary with it.
+https://www.jmlr.org/papers/v3/bengio03a.html. The table belongs to the model, which can tie its output projection to
+it.
 """
 
 from typing import ClassVar
@@ -29,5 +30,5 @@ class TokenEmbedding(nn.Module):
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         if table is None:
             raise UserError('config.model.vocabulary: missing; embed.token:TokenEmbedding looks tokens up by their ids')
-        # Widened before the lookup, whose gradient sums over every place where a token stands.
+        # Cast before the lookup, so that the gradient is summed over the occurrences of a token in the wider dtype.
         return jnp.take(table.astype(jnp.float32), inputs, axis=0).astype(table.dtype), context

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expert-choice routing: every expert takes the tokens that score highest with it, so that loads are even.
+"""Expert-choice routing: every expert selects its k highest-scoring tokens, so loads are even.
 
-    s = softmax_E(x Wr),  token t is served by i where s_ti is among the k highest of its column,  gate = s_ti
+    s = softmax_E(x Wr),  expert i selects token t if s_ti is among the k highest of its column,  gate = s_ti
     k = A T / E, rounded up, over the T tokens of all rows      Wr [D E], in float32
 
 Zhou et al. 2022, "Mixture-of-Experts with Expert Choice Routing", equations 1-3, https://arxiv.org/abs/2202.09368
-A is the paper's capacity factor c: the experts a token has on average. A token may have none: `dropped` says how
-many. Whether a token is chosen depends on the others, later ones and padding too, so no causal model may use it.
+A is the paper's capacity factor c: the average number of experts per token. A token can have none: `dropped` is the
+share of these tokens. The selection of a token depends on later tokens and padding, so causal models cannot use it.
 """
 
 from typing import ClassVar
@@ -28,7 +28,7 @@ __all__ = ['ExpertChoice']
 class ExpertChoice(nn.Module):
     """Expert-choice router.
 
-    Attributes: kernel_init of Wr.
+    Attributes: kernel_init, the initialiser of Wr.
     """
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)

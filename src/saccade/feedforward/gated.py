@@ -6,8 +6,8 @@
 
 Shazeer 2020, "GLU Variants Improve Transformer", equations 4-6, https://arxiv.org/abs/2002.05202
 The activation names the variant: `jax.nn:sigmoid` GLU, `jax.nn:identity` bilinear, `jax.nn:relu` ReGLU,
-`jax.nn:gelu` GEGLU, `jax.nn:silu` SwiGLU. With F = 8/3 D it has the parameters of an MLP of F = 4 D. `width` gives
-F itself where a ratio cannot. Cost: 3 T D F multiply-adds.
+`jax.nn:gelu` GEGLU, `jax.nn:silu` SwiGLU. With F = 8/3 D it has as many parameters as an MLP with F = 4 D. `width` sets
+F directly. Cost: 3 T D F multiply-adds.
 """
 
 import flax.linen as nn

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loss-free load balancing: token choice by score plus a bias, which falls for experts above the mean load.
+"""Loss-free load balancing: token choice by score plus a bias, which decreases for experts above the mean load.
 
-    chosen = top_A(s + b),  gates from s alone;   after each step  b_i = b_i - u sign(load_i - mean load)
+    chosen = top_A(s + b),  gates from s;   after each step  b_i = b_i - u sign(load_i - mean load)
 
 Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", equation 3 and algorithm 1,
 https://arxiv.org/abs/2408.15664; used by DeepSeek-V3 (2024), https://arxiv.org/abs/2412.19437
-b is a statistic (`ops.statistic`): it moves by u a step whatever the optimizer and its learning rate are. Under
-`accumulate` and `pmap`, the moves that the loads of each microbatch and device ask for are averaged.
+b is a statistic (`ops.statistic`): it changes by u per step, independent of the optimizer and its learning rate. Under
+`accumulate` and `pmap` the changes of microbatches and devices are averaged.
 """
 
 from typing import ClassVar
@@ -29,7 +29,7 @@ __all__ = ['LossFree']
 class LossFree(TokenChoice):
     """Token-choice router with loss-free load balancing.
 
-    Attributes: rate u, 0.001 in section 4.1; balance of 0, which the paper has; the others of `TokenChoice`.
+    Attributes: rate u, 0.001 in section 4.1; balance, 0 in the paper; the other attributes of `TokenChoice`.
     """
 
     balance: NotNegative = 0.0
@@ -37,7 +37,7 @@ class LossFree(TokenChoice):
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:sigmoid'}, 'renormalised': True}
 
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
-        """Return the A experts of highest score plus bias, [T A], and report a move of the bias towards even loads."""
+        """Return the A experts of highest score plus bias, [T A], and report the update of the bias."""
         E = scores.shape[-1]
         bias = parameter(self, 'balance_bias', 'X', nn.initializers.zeros, (E,)).astype(jnp.float32)
         expert = super().choose(scores + bias, active, real)

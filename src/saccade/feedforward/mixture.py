@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mixture of experts: a router sends each token to A of E feed-forward layers, so parameters grow by E, compute by A.
+"""Mixture of experts: a router sends each token to A of E feed-forward layers; compute grows with A, parameters with E.
 
     y_t = shared(x_t) + sum over the routes (t, i) of gate_ti expert_i(x_t)
 
 Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", equation 1,
-https://arxiv.org/abs/1701.06538; the shared expert, which all tokens have: Dai et al. 2024, "DeepSeekMoE", equation
-9, https://arxiv.org/abs/2401.06066 (K shared experts of width F are one of width K F). Ours: any feed-forward layer
-is an expert; none of a token's routes is dropped unless the router bounds an expert's load, and then `overflow` is
-the share of routes dropped, `dropped` the share of tokens left with none. Padding is not routed, and counts in no
-share. Cost: T (A expert + D E), and at most a quarter more of the experts in padded blocks.
+https://arxiv.org/abs/1701.06538; the shared expert, which processes all tokens: Dai et al. 2024, "DeepSeekMoE",
+equation 9, https://arxiv.org/abs/2401.06066 (K shared experts of width F are one of width K F). Any feed-forward layer
+can be an expert. Routes are dropped only if the router bounds the load of experts; `overflow` is then the share of
+dropped routes, `dropped` the share of tokens without a route. Padding is not routed, and excluded from the shares.
+Cost: T (A expert + D E), plus at most a quarter of the experts' cost for padded blocks.
 """
 
 from typing import Any, ClassVar

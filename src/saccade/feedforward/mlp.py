@@ -5,9 +5,9 @@
     y = W2 act(W1 x + b1) + b2        W1 [D F], W2 [F D], for each token
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 2, https://arxiv.org/abs/1706.03762
-F is `ratio` D: 4 as a rule. The activation is any function of arrays by its import path, so GELU (Hendrycks,
-Gimpel 2016) is `ops.activation:gelu`, its approximation by tanh `jax.nn:gelu`, and squared ReLU (So et al. 2021,
-Primer) `ops.activation:squared_relu`.
+F is `ratio` D, usually 4 D. The activation is any function of arrays, by its import path: GELU (Hendrycks, Gimpel 2016)
+is `ops.activation:gelu`, its tanh approximation `jax.nn:gelu`, squared ReLU (So et al. 2021, Primer)
+`ops.activation:squared_relu`.
 Cost: 2 T D F multiply-adds.
 """
 
@@ -23,8 +23,8 @@ __all__ = ['MLP']
 class MLP(nn.Module):
     """Position-wise feed-forward layer.
 
-    Attributes: activation between the maps; ratio F/D; bias of each map; dropout of the output; kernel_init of W1,
-    output_init of W2.
+    Attributes: activation between the maps; ratio F/D; bias, whether the maps have biases; dropout of the output;
+    kernel_init, the initialiser of W1; output_init, the initialiser of W2.
     """
 
     activation: Part[Activation]

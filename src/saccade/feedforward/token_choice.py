@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Token-choice routing: every token takes the A experts that score highest with it.
+"""Token-choice routing: every token selects its A highest-scoring experts.
 
     s = score(x Wr),  chosen = top_A(s),  gate_i = s_i, or s_i / sum over chosen of s      Wr [D E], in float32
     balance = E sum_i f_i P_i,  f_i share of the routes, P_i mean probability;   z = mean (logsumexp x Wr)^2
@@ -8,8 +8,8 @@
 Shazeer et al. 2017, "Outrageously Large Neural Networks", equations 3-5 (the gates of the chosen sum to 1, as in
 Mixtral; `noisy`), https://arxiv.org/abs/1701.06538; Fedus et al. 2021, "Switch Transformers", equations 1, 3-6
 (s itself, A = 1; capacity; balance), https://arxiv.org/abs/2101.03961; Zoph et al. 2022, "ST-MoE", equation 5 (z),
-https://arxiv.org/abs/2202.08906. Ours: for A > 1 the f_i sum to 1, so even routing has balance 1; capacity binds in
-training alone, and the first tokens go first, so no token depends on a later one.
+https://arxiv.org/abs/2202.08906. Here the f_i sum to 1 also for A > 1, so even routing has balance 1; capacity applies
+only in training, and earlier tokens have priority, so no token depends on a later one.
 """
 
 from typing import ClassVar
@@ -32,13 +32,13 @@ class TokenChoice(nn.Module):
     """Token-choice router.
 
     Attributes:
-        score: function of the logits over their last axis: `jax.nn:softmax`; DeepSeek-V3 has `jax.nn:sigmoid`.
-        renormalised: gates of a token's chosen experts are divided by their sum.
+        score: function of the logits over their last axis: `jax.nn:softmax`; `jax.nn:sigmoid` in DeepSeek-V3.
+        renormalised: whether to divide the gates of a token's experts by their sum.
         scale: factor of the gates.
-        capacity: in training an expert serves at most capacity A T / E routes; None for all, whatever their number.
-        balance, z: weights of the losses; 0.01 is of Switch, section 2.2, and ST-MoE has 0.001 for z.
-        noisy: learned noise on the logits in training.
-        kernel_init: of Wr.
+        capacity: in training an expert processes at most capacity A T / E routes; None for no limit.
+        balance, z: weights of the losses; 0.01 for balance in Switch, section 2.2, 0.001 for z in ST-MoE.
+        noisy: whether to add learned noise to the logits in training.
+        kernel_init: initialiser of Wr.
     """
 
     score: Part
@@ -73,7 +73,7 @@ class TokenChoice(nn.Module):
         return routes_by_token(expert, self.scale * gate, real, self.capacity * active / experts if bounded else None)
 
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
-        """Return the A experts of each token, those of highest score. Gates are made of the scores in any case."""
+        """Return the A highest-scoring experts of each token. Gates always depend on the scores."""
         return jax.lax.top_k(scores, active)[1]
 
     def _report(

@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gated shared expert: a feed-forward layer whose output each token scales by one number of its own.
+"""Gated shared expert: a feed-forward layer whose output is scaled by one gate per token.
 
     y_t = sigmoid(w . x_t) expert(x_t)        w [D]
 
-Qwen Team 2024, "Qwen1.5-MoE", https://qwenlm.github.io/blog/qwen-moe/; the equation is of `Qwen2MoeSparseMoeBlock` in
-transformers. It is there as the `shared` expert of a mixture: how much of it a token takes is learned. It can be any
-feed-forward layer of a block too. It does not spare compute: the expert runs at gates near 0 as well. Cost: the
-expert's, and T D.
+Qwen Team 2024, "Qwen1.5-MoE", https://qwenlm.github.io/blog/qwen-moe/; the equation is from `Qwen2MoeSparseMoeBlock` in
+transformers. There it is the `shared` expert of a mixture; it can also be a block's feed-forward layer. It does not
+save compute: the expert runs even if the gate is near 0. Cost: that of the expert plus T D.
 """
 
 from typing import ClassVar
@@ -23,7 +22,7 @@ __all__ = ['TokenGated']
 
 
 class TokenGated(nn.Module):
-    """Feed-forward layer with a gate of each token. Attributes: expert that is gated; gate_init of w."""
+    """Feed-forward layer with one gate per token. Attributes: expert to be gated; gate_init, the initialiser of w."""
 
     expert: Part[FeedForward]
     gate_init: Part = Part(nn.initializers.lecun_normal)

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Heads: from hidden states to the predictions of a task, one a file.
-
-Not here: the loss (`task/`).
-"""
+"""Output heads: map hidden states to the predictions of a task; one per file. Losses are in `task/`."""
 
 from saccade.lazy import lazy_names
 

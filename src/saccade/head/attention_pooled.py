@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention pooling head: a trained query attends to all places, and what it reads is scored.
+"""Attention pooling head: a trained query attends to all places; a linear layer maps the result to scores.
 
     h = attention(q, x);   h <- h + f(norm(h));   scores = h V + c
 
 Lee et al. 2019, "Set Transformer", equation 11, https://arxiv.org/abs/1810.00825, with one seed; Zhai et al. 2022,
-"Scaling Vision Transformers", section 2.3, https://arxiv.org/abs/2106.04560, as MAP head; SigLIP's image tower has it.
-Cost: T D + 2 D^2 of the attention, and the feed-forward layer of one place.
+"Scaling Vision Transformers", section 2.3, https://arxiv.org/abs/2106.04560, as MAP head; also in SigLIP's image
+encoder. Cost: T D + 2 D^2 for the attention, and the feed-forward layer at one place.
 """
 
 from typing import Any, ClassVar
@@ -27,9 +27,9 @@ class AttentionPooled(Classes, kw_only=True):
 
     Attributes:
         mixer: cross-attention of the query to the places.
-        norm: of what it reads, for the feed-forward layer.
-        feedforward: f; None for none, and then norm is not used.
-        query_init: makes q [D].
+        norm: norm of the attention output, before the feed-forward layer.
+        feedforward: f; None for no feed-forward layer and no norm.
+        query_init: initialiser of q [D].
     """
 
     mixer: Part[CrossMixer]

@@ -11,7 +11,7 @@ from saccade.types import Count, Part, Share
 
 
 def hidden(module: nn.Module, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B E']:
-    """Apply the hidden layer of a head, before its activation: an affine map to so many features."""
+    """Apply the hidden layer of a head, without its activation: an affine map to `width` features."""
     y = project(x, parameter(module, 'hidden', 'D -> D', init(), (x.shape[-1], width)))
     return y + parameter(module, 'hidden_bias', 'D', nn.initializers.zeros, (width,))
 
@@ -20,11 +20,11 @@ class Classes(nn.Module):
     """Classification head: scores of C classes.
 
     Attributes:
-        classes: C; None for the hidden layer's output as it is.
-        activation: of a hidden layer before the output, of the input's width; None for no such layer.
-        dropout: of the output layer's input.
-        bias: whether the output layer has one.
-        kernel_init: of both layers.
+        classes: C; None to return the output of the hidden layer.
+        activation: activation of a hidden layer of the input's width; None for no hidden layer.
+        dropout: dropout rate of the output layer's input.
+        bias: whether the output layer has a bias.
+        kernel_init: initialiser of both layers.
     """
 
     classes: Count | None

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Siamese classification head: scores of two texts by their vectors, which are the same for every comparison.
+"""Siamese classification head: scores of pairs of texts from their separately computed embeddings.
 
     u = pool(x of the first text),  v = pool(x of the second);   scores = (u, v, |u - v|) W + c
 
 Reimers and Gurevych 2019, "Sentence-BERT", section 3, "Classification Objective Function", figure 1,
-https://arxiv.org/abs/1908.10084. Rows are texts, the two of a pair next to each other; a last one alone has no scores.
-Cost: 3 D C a pair. It serves learning alone: afterwards texts are compared by the cosine of u and v.
+https://arxiv.org/abs/1908.10084. Rows are texts, the two of a pair adjacent; a single last text has no scores. Cost:
+3 D C per pair. It is only for training: afterwards texts are compared by the cosine of u and v.
 """
 
 import flax.linen as nn
@@ -23,7 +23,7 @@ __all__ = ['Compared']
 class Compared(Classes, kw_only=True):
     """Siamese classification head.
 
-    Attributes: pool, as that of the head which gives the vectors; see `head.pooled:Pooled`.
+    Attributes: pool, the same as in the head for the embeddings; see `head.pooled:Pooled`.
     """
 
     pool: Part
@@ -32,6 +32,6 @@ class Compared(Classes, kw_only=True):
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'pairs C']:
         segments = reading.context.segments
         vectors = self.pool(x, None if segments is None else segments != 0)
-        # Who embeds texts, one by one, may have an odd number of them.
+        # The number of texts can be odd if they are embedded one by one.
         u, v = rearrange(vectors[: len(vectors) // 2 * 2], '(pairs texts) D -> texts pairs D', texts=2)
         return self._scores(jnp.concatenate([u, v, jnp.abs(u - v)], axis=-1), train)

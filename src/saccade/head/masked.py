@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masked language modelling head: a hidden layer, and the embedding as the output layer.
 
-    logits_m = norm(f(x_m W + b)) E^T + c        for the M places asked for, and no other
+    logits_m = norm(f(x_m W + b)) E^T + c        only at the M places to predict
 
 Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805; the hidden layer is of https://github.com/google-research/bert,
 run_pretraining.py, as is the thrift: 15% of the tokens reach the vocabulary. Cost: M (D E + E V).
@@ -23,7 +23,7 @@ __all__ = ['Masked']
 class Masked(nn.Module):
     """Masked language modelling head.
 
-    Attributes: activation, f, norm and kernel_init of the hidden layer, which is as wide as the embedding.
+    Attributes: activation f, norm and kernel_init of the hidden layer, which has the width of the embedding.
     """
 
     activation: Part
@@ -35,7 +35,7 @@ class Masked(nn.Module):
 
     @nn.compact
     def output_projection(self, x: Hidden, reading: Reading, train: bool) -> OutputProjection:
-        """Return the hidden layer's output with its projection to the vocabulary, in place of the logits."""
+        """Return the hidden layer's output and its projection to the vocabulary, instead of the logits."""
         if reading.table is None:
             raise UserError('head.masked:Masked predicts tokens: set config.model.vocabulary')
         V, E = reading.table.shape

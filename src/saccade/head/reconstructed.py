@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reconstruction head: scores of each place, from one vector of the whole row and the place's number.
+"""Reconstruction head: scores of each place, from one pooled vector of the row and the position.
 
     h_t = pool(x) + p_t;   h_t <- f(norm(h_t) W_l + b_l), l = 1..L;   scores_t = norm(h_t) V + c
 
 Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844:
-MAD's compression, where the pool is the last token, p are sinusoids, L = 2 and f is GELU. A place sees nothing of the
-row but that vector, so that scores tell what it holds. Cost: T (L D^2 + D C).
+MAD's compression, with the last token as pool, sinusoids p, L = 2 and GELU as f. A place reads only the pooled vector
+of the row, so the scores measure its information. Cost: T (L D^2 + D C).
 """
 
 from typing import ClassVar
@@ -27,9 +27,9 @@ class Reconstructed(Classes, kw_only=True):
     """Reconstruction head.
 
     Attributes:
-        pool: of the row, as `ops.pool:last`; see `head.pooled:Pooled`.
-        position: p, added to the vector at each place.
-        norm: before each layer, and before the output.
+        pool: pooling of the row, such as `ops.pool:last`; see `head.pooled:Pooled`.
+        position: position scheme p, added to the vector at each place.
+        norm: norm before each layer and before the output.
         activation: f.
         layers: L.
     """

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole networks, and how their layers are stacked.
-
-Not here: anything about training or data.
-"""
+"""Complete models, and the stack of layers. Training and data are in other packages."""
 
 from saccade.lazy import lazy_names
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of decoders and encoders: an embedding, positions, a stack of layers, a norm after them."""
+"""Base class of decoders and encoders: an embedding, positions, a stack of layers and a final norm."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,25 +34,25 @@ from saccade.types import (
 
 
 class Tower(nn.Module):
-    """Base of decoders and encoders.
+    """Base class of decoders and encoders.
 
     Attributes:
-        context_length: the longest sequence, in tokens or in other places.
+        context_length: maximum sequence length, in tokens or other inputs.
         width: D.
         layers: L.
-        block: one block, or a pattern of blocks that is repeated.
-        first_blocks, last_blocks: of layers before and after those of the pattern, one each; L counts them too.
+        block: one block, or a repeated pattern of blocks.
+        first_blocks, last_blocks: blocks of single layers before and after the repeated pattern; included in L.
         position: position scheme of the embedded tokens.
-        norm: after the last layer.
+        norm: norm after the last layer.
         run: runner of the layers, scanned or unrolled.
-        passes: how often tokens pass through the layers, with the same weights (Dehghani et al. 2019, "Universal
+        passes: number of passes through the layers, with the same weights (Dehghani et al. 2019, "Universal
             Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
-        embed: embedding of the inputs: tokens, or what else a batch holds.
-        vocabulary: V, at least the tokenizer's size; None where no tokens are embedded or predicted.
+        embed: embedding of the inputs: tokens, images or others.
+        vocabulary: V, at least the tokenizer's size; None if tokens are neither embedded nor predicted.
         embedding_scale: factor of the embedded inputs; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
-        shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
-        dropout: of the embedded tokens.
-        embedding_init: of the table of the vocabulary.
+        shared: score terms that all layers add to their own, such as T5's table; its rotations are not used.
+        dropout: dropout rate of the embedded tokens.
+        embedding_init: initialiser of the embedding of the vocabulary.
     """
 
     context_length: Count
@@ -74,12 +74,12 @@ class Tower(nn.Module):
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return the part that makes the same model for sequences of up to `length` tokens."""
+        """Return the config of the same model for sequences of up to `length` tokens."""
         return part.replace(context_length=length)
 
     @property
     def reads(self) -> str | tuple[str, ...]:
-        """The name of the inputs in a batch, or the names of several arrays."""
+        """Name of the inputs in a batch, or the names of several arrays."""
         return self.embed(parent=None).reads
 
     def _refuse(self) -> None:
@@ -88,7 +88,7 @@ class Tower(nn.Module):
             raise UserError(f'{Part(type(self)).name}: block is empty; it needs a block, or a pattern of blocks')
 
     def _table(self, width: int) -> Table | None:
-        """The vectors of the vocabulary, if there is one."""
+        """Return the embedding table of the vocabulary, if there is one."""
         if self.vocabulary is None:
             return None
         return parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, width))
@@ -104,7 +104,7 @@ class Tower(nn.Module):
     def _contextual(
         self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
     ) -> tuple[Hidden, tuple[State, ...] | None]:
-        """Run embedded tokens through the layers and the norm after them; return also the state of each layer."""
+        """Run embedded tokens through the layers and the final norm; also return the state of each layer."""
         if self.is_mutable_collection(HIDDEN) and not self.is_initializing():
             self.put_variable(HIDDEN, 'embedded', x)
         context = context.replace(terms=(*context.terms, *self._shared()))
@@ -112,7 +112,7 @@ class Tower(nn.Module):
         return self.norm(name='norm')(x, context.real), state
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
-        """The score terms of all layers, for as many heads as each of them has."""
+        """Return the score terms shared by all layers, whose numbers of heads must agree."""
         if self.shared is None:
             return ()
         name = Part(type(self)).name
@@ -120,21 +120,21 @@ class Tower(nn.Module):
         heads = {part(parent=None).heads for part in inner if hasattr(part.target, 'heads_in_words')}
         if len(heads) != 1:
             raise UserError(
-                f'{name}: shared, {self.shared.name}, needs layers of one number of heads, not of {sorted(heads)}'
+                f'{name}: shared, {self.shared.name}, needs layers with the same number of heads, not {sorted(heads)}'
             )
         terms = self.shared(name='shared').terms(*heads)
         if not terms:
-            raise UserError(f'{name}: shared takes score terms, and {self.shared.name} makes none')
+            raise UserError(f'{name}: shared must have score terms, but {self.shared.name} has none')
         return terms
 
     @property
     def blocks(self) -> tuple[Part[Block], ...]:
-        """The blocks of all layers: those that stand first, of the pattern, and last."""
+        """The blocks of all layers: first, repeated and last."""
         pattern = self.block if isinstance(self.block, tuple) else (self.block,)
         return *self.first_blocks, *pattern, *self.last_blocks
 
     def kinds(self) -> Iterator[tuple[str, Part[Block]]]:
-        """Yield each kind of block after the words for its layers, which are empty where all layers have it."""
+        """Yield each block type with a description of its layers, empty if all layers have that type."""
         yield from _at_an_end('first', self.first_blocks)
         pattern = self.block if isinstance(self.block, tuple) else (self.block,)
         numbers: dict[Part[Block], list[int]] = {}

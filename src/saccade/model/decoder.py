@@ -5,8 +5,8 @@
     x = E[tokens] + positions;  x = block_l(x), l = 1..L;  logits = norm(x) E^T   (or norm(x) W)
 
 Radford et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2). The same class is Llama
-(Touvron et al. 2023, https://arxiv.org/abs/2302.13971) by its parts alone. Masks that let a token attend to later ones
-are refused. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
+(Touvron et al. 2023, https://arxiv.org/abs/2302.13971) with other parts. Masks that let a token attend to later tokens
+raise an error. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
 """
 
 import flax.linen as nn
@@ -29,9 +29,9 @@ class DecoderState:
     """Decoding state of a decoder.
 
     Attributes:
-        layers: the state of each layer.
-        position: of each row's next token, in tokens.
-        source: positions and segments of the source of cross-attention; None for none.
+        layers: state of each layer.
+        position: position of each row's next token, in tokens.
+        source: positions and segments of the source of cross-attention; None without a source.
     """
 
     layers: tuple[State, ...]
@@ -40,18 +40,18 @@ class DecoderState:
 
 
 class Decoder(Tower, kw_only=True):
-    """Decoder-only language model, which is causal: a part that lets a later token reach an earlier one is refused.
+    """Decoder-only language model. Every part must be causal; others raise an error.
 
     Attributes:
         vocabulary: V of the logits, at least the tokenizer's size.
-        tied: whether the output projection is the embedding, transposed.
-        embedding_norm: of the embedded tokens, before the positions (BLOOM); None for none.
-        position_norm: of the embedded tokens with their positions (BART's `layernorm_embedding`); None for none.
+        tied: whether the output projection is the transposed embedding.
+        embedding_norm: norm of the embedded tokens, before the positions (BLOOM); None for no norm.
+        position_norm: norm of the embedded tokens with positions (BART's `layernorm_embedding`); None for no norm.
         logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).
         logit_cap: keeps logits within (-cap, cap), as cap tanh(logits / cap) (Gemma 2, section 2); None for no bound.
-        logit_gain: a trained factor of the logit of each token, before the bias (nGPT, section 2.1); None for none.
-        head_bias: whether the logits have a bias.
-        head_init: of an untied output projection.
+        logit_gain: trained factor of the logit of each token, before the bias (nGPT, section 2.1); None for none.
+        head_bias: whether the output projection has a bias.
+        head_init: initialiser of an untied output projection.
     """
 
     vocabulary: Count
@@ -65,17 +65,17 @@ class Decoder(Tower, kw_only=True):
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def __call__(self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None) -> Logits:
-        """Return the logits. `table` is the embedding of another model, where that is shared."""
+        """Return the logits. `table` is the embedding of another model, if shared."""
         return self.output_projection(tokens, context, train, table).logits()
 
     def output_projection(
         self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None
     ) -> OutputProjection:
-        """Return the last hidden states with their projection to the vocabulary, in place of the logits."""
+        """Return the last hidden states and their projection to the vocabulary, instead of the logits."""
         return self.forward(tokens, context, train, None, table)[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
-        """Return the state for `capacity` tokens a row, padding included. The context does not bound it."""
+        """Return the state for `capacity` tokens per row, including padding. `context_length` is not a limit."""
         B = tokens.shape[0]
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
@@ -96,10 +96,10 @@ class Decoder(Tower, kw_only=True):
         table: Table | None = None,
         prefix: Int[Array, 'B'] | None = None,
     ) -> tuple[Logits, DecoderState]:
-        """Run a chunk of tokens; return its logits and the state. At padding, segment 0, the position does not advance.
+        """Run a chunk of tokens; return its logits and the new state. Padding does not advance the position.
 
         Args:
-            prefix: length of each row's prefix, as in `LayerContext`; the chunk holds all of it.
+            prefix: length of each row's prefix, as in `LayerContext`; the chunk contains the whole prefix.
         """
         count = jnp.cumsum(segments != 0, axis=-1)
         positions = state.position[:, None] + jnp.maximum(count - 1, 0)
@@ -116,7 +116,7 @@ class Decoder(Tower, kw_only=True):
         state: tuple[State, ...] | None,
         table: Table | None = None,
     ) -> tuple[OutputProjection, tuple[State, ...] | None]:
-        """Run whole sequences, where the state is None, or a chunk of tokens that follow those in the state.
+        """Run whole sequences, if the state is None, or a chunk of tokens that follows the tokens in the state.
 
         Returns:
             The last hidden states with their projection to the vocabulary, and the state of each layer.

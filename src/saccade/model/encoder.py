@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder-only Transformer (BERT): embed, mix L times with every token in view, and apply output heads.
+"""Encoder-only Transformer (BERT): an embedding, L layers with bidirectional mixing, and output heads.
 
     x = norm(E[tokens] + positions + S[types]) W;   x = block_l(x), l = 1..L;   head_i(norm(x))
 
-Devlin et al. 2019, "BERT", figure 2, https://arxiv.org/abs/1810.04805; its norm stands after the sum and its blocks are
-post-norm, so the last norm is none. W is there only where the embedding is factorised (Lan et al. 2020, "ALBERT",
-section 3.1, https://arxiv.org/abs/1909.11942). The mixer's mask says what a token attends to: a full mask.
+Devlin et al. 2019, "BERT", figure 2, https://arxiv.org/abs/1810.04805; BERT applies a norm after the sum and has
+post-norm blocks, so it has no last norm. Only a factorised embedding has W (Lan et al. 2020, "ALBERT", section 3.1,
+https://arxiv.org/abs/1909.11942). The mixer sets the attention mask: BERT's is a full mask.
 """
 
 from typing import ClassVar
@@ -28,11 +28,11 @@ class Encoder(Tower, kw_only=True):
     """Encoder-only Transformer.
 
     Attributes:
-        heads: output heads on the last hidden states, by name; the parameters of one are in NAME_head.
-        types: how many types of tokens have a vector of their own, 2 in BERT; 0 for none. In RoBERTa there is 1: every
-            token has it, whatever its type.
+        heads: output heads on the last hidden states, by name; the parameters of a head are in NAME_head.
+        types: number of token type embeddings, 2 in BERT; 0 for none. RoBERTa has 1, which every token gets regardless
+            of its type.
         embedding_width: E; None for D.
-        embedding_norm: of the sum of token, position and type; None for none.
+        embedding_norm: norm of the sum of token, position and type embeddings; None for no norm.
     """
 
     heads: tuple[tuple[str, Part[Head]], ...] = ()
@@ -41,25 +41,25 @@ class Encoder(Tower, kw_only=True):
     embedding_norm: Part[Norm] | None = None
 
     why_not: ClassVar[dict[str, str]] = {
-        'LanguageModel': 'an encoder sees what follows a token, so it cannot write left to right: '
-        'launch/fill_mask.py --turns=4 fills a text of [MASK]s in instead'
+        'LanguageModel': 'an encoder attends to later tokens, so it cannot generate from left to right; '
+        'launch/fill_mask.py --turns=4 fills in a text of [MASK]s'
     }
 
     def setup(self) -> None:
-        """Make the output heads, which read what `encode` returns."""
+        """Create the output heads, which read the output of `encode`."""
         self.output_heads = {name: head(name=f'{name}_head') for name, head in self.heads}
 
     def __call__(
         self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
-        """Return the output of each head, by name; heads that predict tokens do so `at` these places alone."""
+        """Return the output of each head, by name; heads that predict tokens do so only at the places `at`."""
         x, reading = self.encode(inputs, context, train)
         return {name: head(x, reading.replace(at=at), train) for name, head in self.output_heads.items()}
 
     def output_projection(
         self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array | OutputProjection]:
-        """Return what a call does, but of heads that predict tokens their projection to the vocabulary."""
+        """Return the outputs of `__call__`, but the projection instead of the logits for heads that predict tokens."""
         x, reading = self.encode(inputs, context, train)
         return {
             name: getattr(head, 'output_projection', head)(x, reading.replace(at=at), train)
@@ -68,7 +68,7 @@ class Encoder(Tower, kw_only=True):
 
     @nn.compact
     def encode(self, inputs: Inputs, context: LayerContext, train: bool) -> tuple[Hidden, Reading]:
-        """Return the last hidden states, with their context and the token embedding; no head is run."""
+        """Return the last hidden states, with their context and the token embedding, without running the heads."""
         self._refuse()
         width = self.embedding_width or self.width
         table = self._table(width)

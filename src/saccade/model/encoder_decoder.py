@@ -5,10 +5,10 @@
     h = encoder(source);   logits = decoder(tokens, h)           a decoder layer: mix, attend to h, feed forward
 
 Vaswani et al. 2017, "Attention Is All You Need", figure 1, https://arxiv.org/abs/1706.03762. T5 (Raffel et al. 2020,
-https://arxiv.org/abs/1910.10683) and Marian are the same class by their parts; so is a BERT with a fresh decoder (Rothe
-et al. 2020, https://arxiv.org/abs/1907.12461), as `encoder` has the parameters of `model.encoder:Encoder`. To decode, a
-source is encoded once, and its keys and values are precomputed. With `shared_embedding` both sides have one embedding,
-that of the encoder.
+https://arxiv.org/abs/1910.10683) and Marian are the same class with other parts; so is a BERT with a new decoder (Rothe
+et al. 2020, https://arxiv.org/abs/1907.12461), as `encoder` has the parameters of `model.encoder:Encoder`. For
+decoding, a source is encoded once, and its keys and values are precomputed. With `shared_embedding` both sides use the
+encoder's embedding.
 """
 
 from typing import ClassVar
@@ -30,8 +30,8 @@ class EncoderDecoder(nn.Module):
     """Encoder-decoder Transformer.
 
     Attributes:
-        encoder: of the source; its output heads are not run.
-        decoder: of the target, with blocks that have `cross`.
+        encoder: encoder of the source; its output heads are not run.
+        decoder: decoder of the target, with blocks that have `cross`.
         shared_embedding: whether the decoder uses the encoder's embedding, also as its output projection if tied.
     """
 
@@ -40,34 +40,34 @@ class EncoderDecoder(nn.Module):
     shared_embedding: bool = True
 
     why_not: ClassVar[dict[str, str]] = {
-        'LanguageModel': 'it writes of a source that it is given: launch/translate.py has it do so',
+        'LanguageModel': 'it generates from a source: use launch/translate.py',
     }
 
     @property
     def vocabulary(self) -> int:
-        """V of the target."""
+        """V, the vocabulary size of the target."""
         return self.decoder['vocabulary']
 
     @property
     def source_vocabulary(self) -> int | None:
-        """V of the source's own vocabulary; None where both sides share one, or the source is no text."""
+        """Size of the source's own vocabulary; None if both sides share one, or the source is not text."""
         return None if self.shared_embedding else dict(self.encoder.arguments).get('vocabulary')
 
     @property
     def context_length(self) -> int:
-        """The longest target, in tokens."""
+        """Maximum length of the target, in tokens."""
         return self.decoder['context_length']
 
     @property
     def source_context_length(self) -> int:
-        """The longest source, in tokens."""
+        """Maximum length of the source, in tokens."""
         return self.encoder['context_length']
 
     def setup(self) -> None:
-        """Make both towers.
+        """Create encoder and decoder.
 
         Raises:
-            UserError: they do not fit each other.
+            UserError: they are incompatible.
         """
         self._refuse()
         self.source_tower, self.target_tower = self.encoder(name='encoder'), self.decoder(name='decoder')
@@ -90,27 +90,27 @@ class EncoderDecoder(nn.Module):
         context: LayerContext,
         train: bool,
     ) -> OutputProjection:
-        """Return the decoder's last hidden states with their projection to the vocabulary, in place of the logits."""
+        """Return the decoder's last hidden states and their projection to the vocabulary, instead of the logits."""
         read, table = self._encoded(source, source_context, train)
         return self.target_tower.output_projection(tokens, context.replace(source=read), train, table)
 
     def encode(self, source: Array, source_context: LayerContext, capacity: int) -> DecoderState:
-        """Encode the sources; return the state to decode `capacity` tokens a row, padding included."""
+        """Encode the sources; return the state for decoding `capacity` tokens per row, including padding."""
         return self.target_tower.init_source_state(self._encoded(source, source_context, False)[0], capacity)
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
-        """Run a chunk of target tokens; return its logits and the state. At padding the position does not advance."""
+        """Run a chunk of target tokens; return its logits and the new state. Padding does not advance the position."""
         table = self.get_variable('params', 'encoder')['embedding'] if self.shared_embedding else None
         return self.target_tower.step(tokens, segments, state, table)
 
     def _encoded(self, source: Array, context: LayerContext, train: bool) -> tuple[Source, Table | None]:
-        """Return the source of the cross-attention, and the embedding where it is the encoder's."""
+        """Return the source of the cross-attention, and the encoder's embedding if it is shared."""
         hidden, reading = self.source_tower.encode(source, context, train)
         read = Source(hidden, reading.context.positions, reading.context.segments)
         return read, reading.table if self.shared_embedding else None
 
     def _refuse(self) -> None:
-        """Refuse towers that do not fit each other."""
+        """Raise an error if encoder and decoder are incompatible."""
         encoder, decoder = self.encoder(parent=None), self.decoder(parent=None)
         for block in decoder.blocks:
             cross = dict(block.arguments).get('cross')
@@ -128,7 +128,7 @@ class EncoderDecoder(nn.Module):
 
 
 def _refuse_distances(cross: Part) -> None:
-    """Refuse scores by distance: there is none to another sequence, and a step would not know it."""
+    """Raise an error for scores by distance, which is not defined between two sequences."""
     for inner in cross.walk():
         if getattr(inner.target, 'by_distance', False):
             raise UserError(f'{_NAME}: cross reads another sequence, to whose tokens {inner.name} has no distance')

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent encoder-decoder: the encoder's last state initialises the decoder, which may attend to all of them.
+"""Recurrent encoder-decoder: the encoder's last state initialises the decoder, which can attend to all states.
 
     h = encoder(E[source]);   s_0 = bridge(h);   s_t, y_t = decoder(s_(t-1), E[token], h);   logits = y_t E^T or y_t W
 
 Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215; with
 attention Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, and Luong et al. 2015,
-https://arxiv.org/abs/1508.04025: the decoder says how. In training it is given the target tokens (teacher forcing), and
-what needs no earlier one is computed outside of the scan over them. A row is one pair: segments tell padding alone.
+https://arxiv.org/abs/1508.04025, by the decoder class. Training uses teacher forcing, and computations that do not
+depend on earlier steps are outside the scan over the tokens. A row is one pair: segments only mark padding.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ Sources = Int[Array, 'B S']
 class Seq2SeqState:
     """Decoding state of a recurrent encoder-decoder.
 
-    Attributes: the decoder's own state; the position of each row's next token.
+    Attributes: the decoder's state; the position of each row's next token.
     """
 
     decoder: Any
@@ -50,18 +50,18 @@ class RecurrentSeq2Seq(nn.Module):
     """Recurrent encoder-decoder.
 
     Attributes:
-        vocabulary: V of the target.
-        context_length: the longest target, in tokens.
-        source_context_length: the longest source, in tokens.
-        width: E of the embedded tokens.
-        encoder: of the source.
-        bridge: makes the decoder's initial state from the encoder's states.
-        decoder: of the target.
-        tied: whether the output projection is the target embedding, transposed.
-        source_vocabulary: V of the source; None where both sides share one, and one embedding.
-        dropout: of the embedded tokens, and of the input of the output projection.
-        embedding_init: of the embeddings.
-        head_init: of an untied output projection.
+        vocabulary: V, the vocabulary size of the target.
+        context_length: maximum length of the target, in tokens.
+        source_context_length: maximum length of the source, in tokens.
+        width: E, the width of the embedded tokens.
+        encoder: encoder of the source.
+        bridge: maps the encoder's states to the decoder's initial state.
+        decoder: decoder of the target.
+        tied: whether the output projection is the transposed target embedding.
+        source_vocabulary: vocabulary size of the source; None if both sides share a vocabulary and an embedding.
+        dropout: dropout rate of the embedded tokens and of the input of the output projection.
+        embedding_init: initialiser of the embeddings.
+        head_init: initialiser of an untied output projection.
     """
 
     vocabulary: Count
@@ -94,7 +94,7 @@ class RecurrentSeq2Seq(nn.Module):
     def output_projection(
         self, source: Sources, source_context: LayerContext, tokens: Tokens, context: LayerContext, train: bool
     ) -> OutputProjection:
-        """Return the decoder's outputs with their projection to the vocabulary, in place of the logits."""
+        """Return the decoder's outputs and their projection to the vocabulary, instead of the logits."""
         for what, given, most in (
             ('source', source, self.source_context_length),
             ('sequence', tokens, self.context_length),
@@ -104,11 +104,11 @@ class RecurrentSeq2Seq(nn.Module):
         return self._write(tokens, context, self._read(source, source_context, train), train)[0]
 
     def encode(self, source: Sources, source_context: LayerContext, capacity: int) -> Seq2SeqState:
-        """Encode the sources; return the initial decoding state, whose size does not depend on the capacity."""
+        """Encode the sources; return the initial decoding state. Its size does not depend on the capacity."""
         return Seq2SeqState(self._read(source, source_context, False), jnp.zeros(source.shape[0], jnp.int32))
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: Seq2SeqState) -> tuple[Logits, Seq2SeqState]:
-        """Run a chunk of target tokens; return its logits and the state. Padding does not change a row's state."""
+        """Run a chunk of target tokens; return its logits and the new state. Padding does not change a row's state."""
         count = jnp.cumsum(segments != 0, axis=-1)
         context = LayerContext(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
         projection, decoder = self._write(tokens, context, state.decoder, False)
@@ -133,7 +133,7 @@ class RecurrentSeq2Seq(nn.Module):
         return OutputProjection(y, self.table, tied=True)
 
     def _embedded(self, tokens: Int[Array, 'B _'], table: Float[Array, 'V E'], train: bool) -> Hidden:
-        # Widened before the lookup, whose gradient sums over every place where a token stands.
+        # Cast before the lookup, so that the gradient is summed over the occurrences of a token in the wider dtype.
         x = jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)
         return self.drop(x, deterministic=not train)
 

@@ -3,10 +3,10 @@
 """Layer stack: one tree of stacked parameters, [L, ...], whether the layers are scanned or unrolled.
 
 A pattern of P blocks is repeated L/P times; `layers/pattern_p/...` holds the parameters of block p of the
-pattern with a leading axis of L/P. Blocks that stand once, before and after the repeated ones, are `layers/first_p` and
-`layers/last_p`, with a leading axis of 1: 26 layers of Gemma 3 are 4 times 6 and 2, 61 of DeepSeek-V3 3 and 58 times 1.
-Unrolled or scanned, with or without rematerialisation, the parameters are the same tree and the outputs the same
-numbers.
+pattern with a leading axis of L/P. Single blocks before and after the repeated blocks are `layers/first_p` and
+`layers/last_p`, with a leading axis of 1: the 26 layers of Gemma 3 are 4 times 6 and 2, the 61 of DeepSeek-V3 3 and 58
+times 1. Unrolled or scanned, with or without rematerialisation, the parameters are the same tree and the outputs are
+equal.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ __all__ = ['Scanned', 'Unrolled']
 HIDDEN = 'hidden'
 REPORTED = ('losses', 'metrics', 'weights', HIDDEN)
 
-# The members of `jax.checkpoint_policies` that need no argument.
+# The members of `jax.checkpoint_policies` without arguments.
 POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_with_no_batch_dims_saveable')
 
 Handed = dict[str, PyTree]
@@ -39,10 +39,10 @@ RunLayer = Callable[[Carry, PyTree], tuple[Carry, PyTree]]
 
 @dataclass(frozen=True)
 class Unrolled:
-    """Unrolled layers, one after another in the program: fastest to run, slower to compile.
+    """Unrolled layers: fastest to run, slower to compile.
 
     Attributes:
-        remat: one of POLICIES, which says what the backward pass may keep of each layer; None keeps everything.
+        remat: checkpoint policy, one of POLICIES, which selects the saved residuals of each layer; None saves all.
     """
 
     remat: str | None = None
@@ -51,7 +51,7 @@ class Unrolled:
         layer = _rematerialised(layer, self.remat)
         reports = []
         for this in _layers(stacked):
-            # XLA may not look beyond a layer: it would add up the residual stream's gradient of all layers at each.
+            # A barrier between layers: XLA would otherwise sum the residual stream's gradient of all layers at each.
             carry, report = layer(jax.lax.optimization_barrier(carry), this)
             reports.append(report)
         return carry, jax.tree.map(lambda *leaves: jnp.stack(leaves), *reports)
@@ -59,11 +59,11 @@ class Unrolled:
 
 @dataclass(frozen=True)
 class Scanned:
-    """Scanned layers: one repeat of the pattern is compiled and looped over, so compile time does not grow with depth.
+    """Scanned layers: one repeat of the pattern is compiled, so compile time does not grow with depth.
 
     Attributes:
-        remat: as for Unrolled. A bare scan copies every residual of every layer, so the default recomputes
-            all but the matrix products.
+        remat: as for Unrolled. Without rematerialisation a scan copies every residual of every layer, so the default
+            recomputes everything except the matrix products.
     """
 
     remat: str | None = 'dots_with_no_batch_dims_saveable'
@@ -81,9 +81,9 @@ def _rematerialised(layer: RunLayer, policy: str | None) -> RunLayer:
 
 
 class Group(NamedTuple):
-    """Group of layers with stacked parameters: blocks one after another, all of them repeated.
+    """Group of layers with stacked parameters: a repeated sequence of blocks.
 
-    Attributes: name, as in the paths of parameters; blocks; repeats; first, the number of the group's first layer.
+    Attributes: name, as in parameter paths; blocks; repeats; first, the number of the group's first layer.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Group(NamedTuple):
     first: int
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the blocks' parameters: pattern_0, pattern_1 ..."""
+        """Return the parameter names of the blocks: pattern_0, pattern_1 ..."""
         return tuple(f'{self.name}_{place}' for place in range(len(self.blocks)))
 
     def numbers(self) -> Int[Array, 'R']:
@@ -104,11 +104,11 @@ class Stack(Layer):
     """Layer stack of L layers. Residual streams are expanded before the first layer and reduced after the last.
 
     Attributes:
-        block: one block, or the pattern of blocks that is repeated.
-        layers: L, those of `first_blocks` and `last_blocks` included.
+        block: one block, or a repeated pattern of blocks.
+        layers: L, including `first_blocks` and `last_blocks`.
         run: runner, unrolled or scanned.
-        passes: how often tokens pass through the layers, with the same weights.
-        first_blocks, last_blocks: of the layers before and after those of the pattern, one each.
+        passes: number of passes through the layers, with the same weights.
+        first_blocks, last_blocks: blocks of single layers before and after the repeated pattern.
     """
 
     block: Part[Block] | tuple[Part[Block], ...]
@@ -122,9 +122,9 @@ class Stack(Layer):
     def mix(
         self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
     ) -> tuple[Hidden, tuple[State, ...] | None]:
-        """Run whole sequences, or a chunk, through all layers, with residual streams expanded before and reduced after.
+        """Run whole sequences, or a chunk, through all layers; residual streams are expanded before and reduced after.
 
-        For a chunk the parameters may be stacked, or `unstacked` before a loop of steps.
+        For a chunk the parameters can be stacked, or `unstacked` before a loop of steps.
         """
         x = self._entered(x)
         if state is None:
@@ -136,10 +136,10 @@ class Stack(Layer):
         return last.reduce(x) if isinstance(last, ResidualStreams) else x, state
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> tuple[State, ...]:
-        """Return one state a layer, as a tuple: a stack would be copied at every step.
+        """Return one state per layer, as a tuple: a stack would be copied at every step.
 
         Args:
-            source: of cross-attention, whose keys and values are part of the state.
+            source: source of cross-attention; its keys and values are part of the state.
         """
         x = self._entered(x)
         if source is None:
@@ -154,7 +154,7 @@ class Stack(Layer):
         """The groups of layers, in order.
 
         Raises:
-            UserError: the layers between the first and the last are not the pattern, repeated.
+            UserError: the number of layers between the first and the last is not a multiple of the pattern's.
         """
         pattern = self.block if isinstance(self.block, tuple) else (self.block,)
         before, after = len(self.first_blocks), len(self.last_blocks)
@@ -202,7 +202,7 @@ class Stack(Layer):
         return x
 
     def _layer(self, group: Group, context: LayerContext, train: bool) -> RunLayer:
-        """Return the function that runs one repeat of a group, given its parameters, first number and key."""
+        """Return the function that runs one repeat of a group on its parameters, first layer number and key."""
         wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
 
         def layer(carry: Carry, this: PyTree) -> tuple[Carry, PyTree]:
@@ -221,7 +221,7 @@ class Stack(Layer):
         return layer
 
     def _keys(self, group: Group, key: PRNGKey | None) -> PRNGKey | None:
-        """Keys of dropout, by pass and by repeat."""
+        """Return dropout keys by pass and repeat."""
         if key is None:
             return None
         own = jax.random.fold_in(key, group.first) if group.first else key
@@ -229,7 +229,7 @@ class Stack(Layer):
 
     @staticmethod
     def _before(layer: RunLayer, x: Hidden, handed: Handed, given: PyTree) -> Handed:
-        """Add what the layers of a group hand on, as not there yet: a scan takes no more than it starts with."""
+        """Add empty entries for the arrays that a group's layers hand on: the carry of a scan must not change."""
         (_, after), _ = jax.eval_shape(layer, (x, handed), _slice(given, 0))
         return {
             name: handed.get(name) or jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), after[name])
@@ -239,7 +239,7 @@ class Stack(Layer):
     def _chunk(self, x: Hidden, context: LayerContext, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         advanced, handed = [], {}
         for (block, params, number), state in zip(self._layers(), states, strict=True):
-            handed = handed if number else {}  # each pass begins anew
+            handed = handed if number else {}  # reset at each pass
             own = context.replace(layer=jnp.int32(number), layers=self.layers, handed=handed)
             given = {'params': params}, x, own, False, state
             (x, state), report = block(parent=None).apply(*given, mutable=[HANDED], method='mix')
@@ -248,7 +248,7 @@ class Stack(Layer):
         return x, tuple(advanced)
 
     def _places(self) -> Iterator[tuple[Part[Block], str, int, int]]:
-        """Yield, in the order of the forward pass, each layer's block, name of parameters, repeat and number."""
+        """Yield each layer's block, parameter name, repeat and number, in the order of the forward pass."""
         for _ in range(self.passes):
             for group in self.groups:
                 for number in range(group.repeats * len(group.blocks)):
@@ -256,7 +256,7 @@ class Stack(Layer):
                     yield group.blocks[place], group.names()[place], repeat, group.first + number
 
     def _layers(self) -> Iterator[tuple[Part[Block], PyTree, int]]:
-        """Yield, in the order of the forward pass, each layer's block, parameters and number."""
+        """Yield each layer's block, parameters and number, in the order of the forward pass."""
         for block, name, repeat, number in self._places():
             yield block, _layer_of(self.get_variable('params', name), repeat), number
 
@@ -279,14 +279,14 @@ def layer_states(reported: Mapping[str, PyTree]) -> list[Hidden]:
 
 
 def _carried(block: Block) -> str:
-    """What a block passes to the next, in words: residual streams or one hidden state."""
+    """Return a description of the block's output: residual streams or one hidden state."""
     return (
         f'{block.count} streams of {type(block).__name__}' if isinstance(block, ResidualStreams) else 'one hidden state'
     )
 
 
 def unstacked(params: PyTree) -> PyTree:
-    """Return parameters with every stack cut into the tuple of its layers, which `Stack.step` takes too.
+    """Return parameters with every stack split into a tuple of layers, which `Stack.mix` also accepts.
 
     A loop of steps over stacked parameters would copy every layer's parameters at every step.
     """
@@ -296,7 +296,7 @@ def unstacked(params: PyTree) -> PyTree:
 
 
 def _layers(stacked: PyTree) -> tuple[PyTree, ...]:
-    # Not by slices: the gradient of each is a whole stack of zeros but for one layer, and these are added up.
+    # Not by slices: the gradient of each slice would be a whole stack of zeros except for one layer, all summed.
     leaves, structure = jax.tree.flatten(stacked)
     return tuple(structure.unflatten(layer) for layer in zip(*map(jnp.unstack, leaves), strict=True))
 

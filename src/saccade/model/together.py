@@ -4,8 +4,8 @@
 
     params = {'generator': ..., 'discriminator': ...}       or    {'student': ..., 'teacher': ...}
 
-A generator has no embedding, positions and types of its own but those of the discriminator: Clark et al. 2020,
-"ELECTRA", section 3.2, https://arxiv.org/abs/2003.10555
+A generator shares the embedding, positions and types of the discriminator: Clark et al. 2020, "ELECTRA", section 3.2,
+https://arxiv.org/abs/2003.10555
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _SHARED = ('embedding', 'position', 'types')
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Model pair: two encoders of one vocabulary, each with a name; `params` are those of both."""
+    """Model pair: two named encoders of one vocabulary; `params` has the parameters of both."""
 
     names: ClassVar[tuple[str, str]]
 
@@ -40,39 +40,39 @@ class ModelPair:
 
     @property
     def vocabulary(self) -> int:
-        """V, which both models share."""
+        """V, the shared vocabulary size."""
         return self.part(self.names[0])['vocabulary']
 
     @property
     def context_length(self) -> int:
-        """The longest sequence, in tokens, which both models share."""
+        """Shared maximum sequence length, in tokens."""
         return self.part(self.names[0])['context_length']
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return the part that makes the same pair for sequences of up to `length` tokens."""
+        """Return the config of the same pair for sequences of up to `length` tokens."""
         return part.replace(**{name: part[name].target.at_length(part[name], length) for name in cls.names})
 
     def part(self, name: str) -> Part[EncoderModel]:
-        """Return the part that makes the model of this name."""
+        """Return the config of the model with this name."""
         return getattr(self, name)
 
     def init(self, key: PRNGKey, *arguments: Any) -> dict[str, Any]:
-        """Initialise the variables of both for these arguments: `params`, and the `axes` of these."""
+        """Initialise the variables of both models: `params` and their `axes`."""
         keys = dict(zip(self.names, jax.random.split(key), strict=True))
         made = {name: self.part(name)().init(keys[name], *arguments) for name in self.names}
         return {of: {name: self.own(name, made[name].get(of, {})) for name in self.names} for of in ('params', AXES)}
 
     def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
-        """Return the model of this name, with all parameters that it needs."""
+        """Return the model with this name and all its parameters, including shared ones."""
         return self.part(name)(), self.all_of(name, params)
 
     def own(self, name: str, params: Params) -> Params:
-        """Return the parameters that a model does not take from the other."""
+        """Return the parameters that a model does not share with the other."""
         return params
 
     def all_of(self, name: str, params: Mapping[str, Params]) -> Params:
-        """Return all parameters that a model needs, from those of both."""
+        """Return all parameters of a model, including shared ones, from the parameters of both."""
         return params[name]
 
 
@@ -82,7 +82,7 @@ class Electra(ModelPair):
 
     Attributes: generator, with a head 'masked'; discriminator, with a head 'tokens' of one class.
 
-    Their embeddings must be of one width (`embedding_width`), and their positions and types the same.
+    Both must have the same `embedding_width`, positions and types.
     """
 
     names = ('generator', 'discriminator')
@@ -110,7 +110,7 @@ class Electra(ModelPair):
 class Distilled(ModelPair):
     """Knowledge distillation: a student and its teacher.
 
-    Attributes: student and teacher, both with a head 'masked' and of one width.
+    Attributes: student and teacher, both with a head 'masked' and the same width.
     """
 
     names = ('student', 'teacher')

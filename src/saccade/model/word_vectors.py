@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Skip-gram word vectors (word2vec): each word has one vector as a centre, and one as a context of others.
+"""Skip-gram word vectors (word2vec): each word has a centre vector and a context vector.
 
     v = E[tokens],    u = C[tokens]
 
 Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality", section 2,
-https://arxiv.org/abs/1310.4546. E is named `embedding`, as in every model of text, so that any of them may start from
-it; C starts from zero, as in the authors' program. There is nothing else to learn. Cost: a lookup.
+https://arxiv.org/abs/1310.4546. E is named `embedding`, as in every text model, so it can initialise any of them; C is
+initialised to zero, as in the authors' program. There are no other parameters. Cost: a lookup.
 """
 
 from typing import ClassVar
@@ -24,9 +24,9 @@ __all__ = ['WordVectors']
 
 @struct.dataclass
 class Vectors:
-    """Looked-up word vectors.
+    """Word vectors of a batch.
 
-    Attributes: vectors of the tokens as centres, of the tokens as contexts, and of the noise words as contexts.
+    Attributes: centre vectors of the tokens, context vectors of the tokens, and context vectors of the noise words.
     """
 
     centres: Float[Array, 'B T D']
@@ -39,9 +39,9 @@ class WordVectors(nn.Module):
 
     Attributes:
         vocabulary: V, at least the tokenizer's size.
-        context_length: the longest row, in tokens.
+        context_length: maximum row length, in tokens.
         width: D.
-        embedding_init: of E.
+        embedding_init: initialiser of E.
     """
 
     vocabulary: Count
@@ -50,12 +50,12 @@ class WordVectors(nn.Module):
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     why_not: ClassVar[dict[str, str]] = {
-        'LanguageModel': 'it has vectors for words and writes none: launch/embed.py --nearest=WORD shows what is near',
+        'LanguageModel': 'it has only word vectors; launch/embed.py --nearest=WORD prints the nearest words',
     }
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return the part that makes the same model for rows of up to `length` tokens."""
+        """Return the config of the same model for rows of up to `length` tokens."""
         return part.replace(context_length=length)
 
     @nn.compact
@@ -67,5 +67,5 @@ class WordVectors(nn.Module):
 
 
 def _rows(table: Float[Array, 'V D'], tokens: Int[Array, 'B _']) -> Float[Array, 'B _ D']:
-    # Widened before the lookup, whose gradient sums over every place where a token stands.
+    # Cast before the lookup, so that the gradient is summed over the occurrences of a token in the wider dtype.
     return jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)

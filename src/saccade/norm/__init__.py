@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisation layers, one a file.
-
-Not here: where a block applies them (`block/`).
-"""
+"""Normalisation layers, one per file. Blocks (`block/`) determine where they are applied."""
 
 from saccade.lazy import lazy_names
 

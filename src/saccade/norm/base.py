@@ -9,7 +9,7 @@ from saccade.types import Hidden
 
 
 def affine(norm: nn.Module, y: Hidden) -> Hidden:
-    """Scale and shift y by parameters of the norm, where `scale` and `bias` are set. Called in a compact method."""
+    """Scale and shift y by the norm's parameters, if `scale` and `bias` are set. Call it in a compact method."""
     if norm.scale:
         y = y * parameter(norm, 'scale', 'D', nn.initializers.ones, y.shape[-1:])
     if norm.bias:

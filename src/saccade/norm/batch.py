@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalisation, by running statistics of each feature over the tokens, in training too.
+"""Batch normalisation by running statistics of each feature over the tokens, also in training.
 
     y = scale (x - mean) / sqrt(var + epsilon) + bias                                         mean, var [D]
     after each step  mean = m mean + (1 - m) E[x],  var = m var + (1 - m) E[(x - mean)^2]      E over B and T
 
-Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1, https://arxiv.org/abs/1502.03167. There training divides by
-the batch's statistics, which would show a token those after it; ours goes by Batch Renormalization (Ioffe 2017,
-https://arxiv.org/abs/1702.03275) without bounds: running statistics forward, the batch's in the gradient. So training
-and evaluation are alike and decoding is exact; it is the classic norm where running statistics equal the batch's.
-Padding does not count. Under `accumulate` and `pmap` the gradient's statistics are a microbatch's or a device's. Cost:
-T D.
+Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1, https://arxiv.org/abs/1502.03167. Their training uses the
+batch's statistics, which would leak later tokens to earlier ones; this is Batch Renormalization (Ioffe 2017,
+https://arxiv.org/abs/1702.03275) without bounds: running statistics in the forward pass, the batch's in the gradient.
+So training and evaluation are the same function and decoding is exact; it equals the original norm if the running
+statistics equal the batch's. Padding is excluded. Under `accumulate` and `pmap` the gradient's statistics are those of
+a microbatch or a device. Cost: T D.
 """
 
 from typing import ClassVar
@@ -29,7 +29,7 @@ __all__ = ['BatchNorm']
 class BatchNorm(nn.Module):
     """Batch normalisation by running statistics.
 
-    Attributes: momentum m; epsilon is added to the variance; whether there is a scale, and a bias.
+    Attributes: momentum m; epsilon, added to the variance; scale and bias, whether to use them.
     """
 
     momentum: Share = 0.9

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dynamic tanh (DyT): an elementwise tanh instead of a norm, without statistics.
 
-    y = scale tanh(a x) + bias        a one number, scale and bias [D]
+    y = scale tanh(a x) + bias        a scalar, scale and bias [D]
 
 Zhu, Chen, He, LeCun, Liu 2025, "Transformers without Normalization", section 4 (DyT),
-https://arxiv.org/abs/2503.10622. a starts from `alpha`, 0.5 in the paper save for large language models, which
-want less the wider they are. It bounds y, but does not make it invariant to the size of x. Cost: T D.
+https://arxiv.org/abs/2503.10622. a is initialised to `alpha`: 0.5 in the paper, and less for large language models,
+decreasing with their width. It bounds y, but y is not invariant to the scale of x. Cost: T D.
 """
 
 import flax.linen as nn
@@ -21,7 +21,7 @@ __all__ = ['DynamicTanh']
 class DynamicTanh(nn.Module):
     """Dynamic tanh (DyT).
 
-    Attributes: alpha that a starts from; whether there is a scale, and a bias.
+    Attributes: alpha, the initial a; scale and bias, whether to use them.
     """
 
     alpha: Positive = 0.5

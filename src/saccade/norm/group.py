@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Group normalisation, of each token by itself: layer normalisation within groups of its features.
+"""Group normalisation per token: layer normalisation within groups of features.
 
     y = scale (x - mean_g(x)) / sqrt(var_g(x) + epsilon) + bias        over the D/groups features of group g
 
 Wu, He 2018, "Group Normalization", equations 1, 2 and 7, https://arxiv.org/abs/1803.08494
-Ours takes its statistics over features alone, not over positions too, so that no token sees another. One group is
+Statistics are over features only, not over positions as in the paper, so tokens are independent. With one group it is
 layer normalisation. Statistics are in float32. Cost: T D.
 """
 
@@ -23,9 +23,9 @@ __all__ = ['GroupNorm']
 
 
 class GroupNorm(nn.Module):
-    """Group normalisation of each token by itself.
+    """Group normalisation per token.
 
-    Attributes: groups that D is cut into; epsilon is added to the variance; scale and bias, whether there are.
+    Attributes: groups of features; epsilon, added to the variance; scale and bias, whether to use them.
     """
 
     groups: Count

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Root-mean-square normalisation within groups of features: what Mamba-2 has of several groups of heads.
+"""Root-mean-square normalisation within groups of features, as in Mamba-2 with several groups of heads.
 
     y = scale x / sqrt(mean_g(x^2) + epsilon)        over the D/groups features of group g, for each token
 
 Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space
-Duality", section 8.1, https://arxiv.org/abs/2405.21060: groups need no sum over the devices that heads are split over.
-One group is RMSNorm. Statistics are in float32. Cost: T D.
+Duality", section 8.1, https://arxiv.org/abs/2405.21060: groups avoid a sum over devices in tensor parallelism.
+With one group it is RMSNorm. Statistics are in float32. Cost: T D.
 """
 
 from typing import ClassVar
@@ -25,7 +25,7 @@ __all__ = ['GroupRMSNorm']
 class GroupRMSNorm(nn.Module):
     """Root-mean-square normalisation within groups.
 
-    Attributes: groups that D is cut into; epsilon is added to the mean square; scale, whether there is one.
+    Attributes: groups of features; epsilon, added to the mean square; scale, whether to use it.
     """
 
     groups: Count

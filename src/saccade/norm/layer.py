@@ -5,7 +5,7 @@
     y = scale (x - mean(x)) / sqrt(var(x) + epsilon) + bias        over D, for each token
 
 Ba, Kiros, Hinton 2016, "Layer Normalization", equations 3 and 4, https://arxiv.org/abs/1607.06450
-Scale and bias can each be left out. Statistics are in float32 whatever the dtype of x. Cost: T D.
+Scale and bias are each optional. Statistics are in float32 for any dtype of x. Cost: T D.
 """
 
 import flax.linen as nn
@@ -21,7 +21,8 @@ __all__ = ['LayerNorm']
 class LayerNorm(nn.Module):
     """Layer normalisation.
 
-    Attributes: epsilon is added to the variance; scale, whether there is a trained factor; bias, a trained bias.
+    Attributes: epsilon, added to the variance; scale, whether to use a trained factor; bias, whether to use a trained
+    bias.
     """
 
     epsilon: NotNegative = 1e-5

@@ -5,7 +5,7 @@
     y = x
 
 Zhang, Dauphin, Ma 2019, "Fixup Initialization: Residual Learning Without Normalization",
-https://arxiv.org/abs/1901.09321: a deep stack without norms needs its initial weights or its branches scaled down.
+https://arxiv.org/abs/1901.09321: a deep stack without norms needs downscaled initial weights or branches.
 """
 
 import flax.linen as nn

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Power normalisation (PowerNorm): by a running mean square of each feature over the tokens, without a mean.
+"""Power normalisation (PowerNorm): by a running mean square of each feature over the tokens, without centring.
 
     y = scale x / sqrt(s + epsilon) + bias;    after each step  s = m s + (1 - m) mean(x^2) over B and T      s [D]
 
 Shen, Yao, Gholami, Mahoney, Keutzer 2020, "PowerNorm: Rethinking Batch Normalization in Transformers", section 4,
-https://arxiv.org/abs/2003.07845. Training and evaluation are alike: no token sees another, decoding is exact.
-The gradient by x is rid of its part along y, by the batch at hand (as in PN-V); the paper averages that part too,
-over steps. Ours has no warm-up: s starts at 1 and forgets that in some 1 / (1 - m) steps. Padding does not count.
-Under `accumulate` and `pmap` the gradient's mean is a microbatch's or a device's own. Cost: T D.
+https://arxiv.org/abs/2003.07845. Training and evaluation are the same function: tokens are independent, decoding is
+exact. The component of the gradient along y is removed using the current batch (as in PN-V); the paper also averages
+it over steps. There is no warm-up: s is initialised to 1, which decays in about 1 / (1 - m) steps. Padding is excluded.
+Under `accumulate` and `pmap` the gradient's mean is that of a microbatch or a device. Cost: T D.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ __all__ = ['PowerNorm']
 class PowerNorm(nn.Module):
     """Power normalisation by a running mean square.
 
-    Attributes: momentum m; epsilon is added to s; whether there is a scale, and a bias.
+    Attributes: momentum m; epsilon, added to s; scale and bias, whether to use them.
     """
 
     momentum: Share = 0.9

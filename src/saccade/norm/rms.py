@@ -5,7 +5,7 @@
     y = scale x / sqrt(mean(x^2) + epsilon)        over D, for each token
 
 Zhang, Sennrich 2019, "Root Mean Square Layer Normalization", equation 4, https://arxiv.org/abs/1910.07467
-It equals layer normalisation without bias where the mean of x is zero. Statistics are in float32. Cost: T D.
+It equals layer normalisation without bias if the mean of x is zero. Statistics are in float32. Cost: T D.
 """
 
 import flax.linen as nn
@@ -21,7 +21,7 @@ __all__ = ['RMSNorm']
 class RMSNorm(nn.Module):
     """Root-mean-square normalisation.
 
-    Attributes: epsilon is added to the mean square.
+    Attributes: epsilon, added to the mean square.
     """
 
     epsilon: NotNegative = 1e-6

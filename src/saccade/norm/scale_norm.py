@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scale normalisation (ScaleNorm): every token is scaled to one length, which is trained.
+"""Scale normalisation (ScaleNorm): every token is scaled to one trained norm.
 
     y = g x / max(||x||, epsilon)        ||x|| over D, for each token
 
 Nguyen, Salazar 2019, "Transformers without Tears: Improving the Normalization of Self-Attention", section 2,
-https://arxiv.org/abs/1910.05895. g starts at sqrt(D), where it equals RMSNorm without scale. With `start` 1 and
-`trained` off it is the unit norm, x / ||x||. The length is computed in float32. Cost: T D.
+https://arxiv.org/abs/1910.05895. g is initialised to sqrt(D), which equals RMSNorm without scale. With `start` 1 and
+`trained` False it is the unit norm, x / ||x||. The norm is computed in float32. Cost: T D.
 """
 
 import flax.linen as nn
@@ -22,7 +22,7 @@ __all__ = ['ScaleNorm']
 class ScaleNorm(nn.Module):
     """Scale normalisation.
 
-    Attributes: start of g, None for sqrt(D); whether g is trained; epsilon, the least ||x||.
+    Attributes: start, the initial g, None for sqrt(D); trained, whether g is trained; epsilon, the minimum of ||x||.
     """
 
     start: float | None = None
@@ -35,6 +35,6 @@ class ScaleNorm(nn.Module):
         if self.trained:
             g = parameter(self, 'scale', '', nn.initializers.constant(g), ())
         wide = x.astype(jnp.float32)
-        # The square is bounded, not its root, which has no gradient at 0.
+        # The bound is on the square: its root has no gradient at 0.
         square = jnp.maximum(jnp.sum(jnp.square(wide), axis=-1, keepdims=True), self.epsilon**2)
         return (g * wide * jax.lax.rsqrt(square)).astype(x.dtype)

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pure functions of arrays: attention arithmetic, masks, score terms, losses, FLOP counts.
 
-Not here: anything with parameters (that is a Flax module, in the room of its kind).
+Functions with parameters are Flax modules, in the package of their kind.
 """

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Activation functions that `jax.nn` lacks, or has in a form that costs more.
+"""Activation functions that `jax.nn` lacks, or has in a more expensive form.
 
-A config names those of `jax.nn` by import path too: `jax.nn:silu`.
+A config may also name functions of `jax.nn` by import path: `jax.nn:silu`.
 """
 
 import math
@@ -22,8 +22,8 @@ def gelu(x: Float[Array, '*shape'], /) -> Float[Array, '*shape']:
     https://arxiv.org/abs/1606.08415
 
     Phi is computed from erf in float32, as PyTorch does, to 1e-6. `jax.nn.gelu(approximate=False)` computes it from
-    erfc, with more digits below -3, where the value is almost 0. Its backward pass keeps an array of this shape beside
-    x; ours computes Phi again.
+    erfc, with more digits below -3, where the value is almost 0. Its backward pass stores another array of this shape
+    in addition to x; ours recomputes Phi.
     """
     return (_at_least_float32(x) * _normal_cdf(x)).astype(x.dtype)
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masks as a band around the diagonal within segments: those that fused kernels of other authors have.
+"""Masks as a band around the diagonal within segments, as supported by fused kernels of other authors.
 
-Query i attends to keys i - left <= j <= i + right of its own segment. Causal and full masks, windows, padding and
-packed rows are such bands, and so is what several of them allow together. No other mask is.
+Query i attends to keys i - left <= j <= i + right of its own segment. Causal and full masks, windows, padding, packed
+rows and their intersections are bands; no other mask is.
 """
 
 from flax import struct
@@ -17,8 +17,8 @@ class Band:
     """Band of a mask.
 
     Attributes:
-        left, right: tokens on either side of a query; None where there is no bound.
-        segments: within which tokens attend; None where rows are one segment without padding.
+        left, right: tokens on either side of a query; None for no bound.
+        segments: segment of each token; None if rows are one segment without padding.
     """
 
     left: int | None = struct.field(pytree_node=False, default=None)
@@ -27,12 +27,12 @@ class Band:
 
     @property
     def full(self) -> bool:
-        """Whether neither side has a bound."""
+        """True if neither side has a bound."""
         return self.left is None and self.right is None
 
     @property
     def causal(self) -> bool:
-        """Whether a query attends to itself, and to no key after it."""
+        """True if a query attends to itself, and to no later key."""
         return self.right == 0
 
     def __and__(self, other: 'Band') -> 'Band':
@@ -42,14 +42,14 @@ class Band:
 
 
 def band_of(mask: Mask, name: str) -> Band:
-    """Return the band of a mask. Args: name, of the kernel that has no other masks.
+    """Return the band of a mask. Args: name of the kernel.
 
     Raises:
-        UserError: the mask is no band; it is named.
+        UserError: the mask is not a band; the message names it.
     """
     match mask:
         case CausalAfterPrefix():
-            pass  # refused whether or not these rows have a prefix: others will
+            pass  # an error even if these rows have no prefix, since others may
         case Full():
             return Band()
         case Causal():
@@ -63,7 +63,7 @@ def band_of(mask: Mask, name: str) -> Band:
         case ByPosition():
             if (band := band_of(mask.mask, name)).full:
                 return band
-            raise UserError(f'{name} masks within one sequence, and not by the positions of another')
+            raise UserError(f'{name} supports masks within one sequence, not by the positions of another')
     raise UserError(
-        f'{name} cannot mask by {Part(type(mask)).name}; it serves ops.mask:Causal, Full and Window within segments'
+        f'{name} does not support {Part(type(mask)).name}; it supports ops.mask:Causal, Full and Window within segments'
     )

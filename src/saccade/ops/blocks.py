@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of keys for block-sparse attention: which key is in which block, and the keys of the blocks that are chosen.
+"""Blocks of keys for block-sparse attention: block index of each key, and masks of selected blocks.
 
-Blocks are counted from the first token of each segment, so a packed row has blocks of its own for each.
+Blocks are counted from the first token of each segment, so a packed row has separate blocks for each.
 """
 
 import jax
@@ -15,11 +15,11 @@ from saccade.types import Keys
 
 @struct.dataclass
 class Tokens:
-    """Tokens by their place within a segment and by their segment.
+    """Positions and segments of tokens.
 
     Attributes:
-        positions: 0 for the first token of a segment.
-        segments: 0 for padding.
+        positions: position within the segment, 0 for its first token.
+        segments: segment of each token, 0 for padding.
     """
 
     positions: Int[Array, '#B T']
@@ -27,18 +27,18 @@ class Tokens:
 
     @classmethod
     def of_rows(cls, segments: Int[Array, '#B T']) -> 'Tokens':
-        """Return the tokens of whole rows, of which the segments are given."""
+        """Return the tokens of whole rows with these segments."""
         places = jnp.arange(segments.shape[-1])
         starts = jnp.concatenate([jnp.ones_like(segments[:, :1], bool), segments[:, 1:] != segments[:, :-1]], axis=-1)
         return cls(places - jax.lax.cummax(jnp.where(starts, places, 0), axis=1), segments)
 
     def causal(self, keys: 'Tokens') -> Bool[Array, 'B 1 T S']:
-        """Return which keys are of a query's segment, and not after it; an axis is added for the heads."""
+        """Return the mask of keys in a query's segment, not after it, with an axis for the heads."""
         same = self.segments[..., None] == keys.segments[:, None]
         return (same & (self.positions[..., None] >= keys.positions[:, None]))[:, None]
 
     def after(self, keys: 'Tokens') -> Bool[Array, 'B 1 T S']:
-        """Return which keys are of a query's segment, and before it; an axis is added for the heads."""
+        """Return the mask of keys in a query's segment, before it, with an axis for the heads."""
         same = self.segments[..., None] == keys.segments[:, None]
         return (same & (self.positions[..., None] > keys.positions[:, None]))[:, None]
 
@@ -48,10 +48,10 @@ class Blocks:
     """Blocks of the keys of each row.
 
     Attributes:
-        size: tokens of a block.
-        of_key: which of its row's blocks each key is in.
-        members: the same, one-hot; nothing for padding.
-        segment, number: of each block: its segment, and how many blocks of that segment are before it; -1 for none.
+        size: tokens per block.
+        of_key: block index of each key.
+        members: one-hot block index of each key; zeros for padding.
+        segment, number: segment of each block, and its index within the segment; -1 for unused blocks.
     """
 
     size: int = struct.field(pytree_node=False)
@@ -62,7 +62,7 @@ class Blocks:
 
     @classmethod
     def of(cls, keys: Tokens, size: int, packed: bool) -> 'Blocks':
-        """Return the blocks of keys; unless `packed`, rows have one segment, and so at most S / size blocks."""
+        """Return the blocks of keys; unless `packed`, rows have one segment, and at most S / size blocks."""
         S = keys.segments.shape[-1]
         real = keys.segments != 0
         of_key = jnp.cumsum(real & (keys.positions % size == 0), axis=-1) - 1
@@ -79,12 +79,12 @@ class Blocks:
         return sums / jnp.maximum(jnp.sum(members, axis=-2), 1)[..., None, None]
 
     def before(self, queries: Tokens) -> Int[Array, '#B T M']:
-        """Return how many blocks before a query's own each block is; -1 for a later one, or one of another segment."""
+        """Return the distance in blocks from a query's own block back to each block; -1 for later or other segments."""
         before = (queries.positions // self.size)[..., None] - self.number[:, None]
         return jnp.where(queries.segments[..., None] == self.segment[:, None], jnp.maximum(before, -1), -1)
 
     def keys_of_best(self, fit: Float[Array, 'B _ T M'], chosen: int) -> Bool[Array, 'B _ T S']:
-        """Return which keys are in the blocks of the largest fits, `chosen` at most and none of fit -inf."""
+        """Return the mask of keys in the `chosen` blocks with the largest fit, without blocks of fit -inf."""
         most = fit.shape[-1]
         best, index = jax.lax.top_k(jax.lax.stop_gradient(fit), min(chosen, most))
         taken = jnp.any((index[..., None] == jnp.arange(most)) & (best > -jnp.inf)[..., None], axis=-2)

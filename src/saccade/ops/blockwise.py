@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blockwise attention (FlashAttention), forward and backward, in memory linear in T.
 
-Weights are made online over key blocks (Milakov and Gimelshein 2018; Rabe and Staats 2021) with the recomputing
+Weights are computed online over key blocks (Milakov and Gimelshein 2018; Rabe and Staats 2021) with the recomputing
 backward pass of FlashAttention (Dao et al. 2022, algorithms 1 and 4). Ours scans one static list of (query block,
-key block) pairs, those that the mask leaves alive, takes each block's scores through `jax.vjp`, and leaves it to the
-scoring's `OnlineSoftmax` how scores become weights: any mask, any trained score term and any online softmax is
-served. It has no forward-mode derivative (use `jacrev`).
+key block) pairs that are live under the mask, differentiates each block's scores with `jax.vjp`, and computes weights
+with the scoring's `OnlineSoftmax`: any mask, any trained score term and any online softmax is supported. It has no
+forward-mode derivative (use `jacrev`).
 
-The two passes are functions of any list of visits, so that attention over keys of which each device has a part
-(`ops.ring`) is made of them too.
+The two passes are functions of any list of visits, so ring attention (`ops.ring`) also uses them.
 """
 
 import functools
@@ -29,10 +28,10 @@ from saccade.types import Keys, Mask, Mixed, Pairs, Queries, Values
 
 
 def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_block: int) -> Mixed:
-    """Return the attention output, equal to that of `plain.attend`, in the dtype of v.
+    """Return the attention output, equal to `plain.attend`, in the dtype of v.
 
     Args:
-        q_block, k_block: tokens in a block; shorter sequences make one block.
+        q_block, k_block: tokens per block; a shorter sequence is one block.
     """
     T, S = q.shape[1], k.shape[1]
     plan = Plan.make(scoring, (min(q_block, T), min(k_block, S)), q)
@@ -43,13 +42,13 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_blo
 
 @struct.dataclass
 class Visits:
-    """Visits: which query block meets which key block, one after another.
+    """Sequence of (query block, key block) pairs.
 
     Attributes:
-        q, k: number of each block, among those at hand.
+        q, k: index of each block among the local blocks.
         q_start, k_start: index in the row of a block's first token.
-        k_end: index after the last key that a query may attend to; what a block has from there on is padding.
-        first, last: whether it is the first or the last visit of its query block, as terms with a carry need to know.
+        k_end: end of the keys in the row; later keys of a block are padding.
+        first, last: True for the first and the last visit of a query block, for terms with a carry.
     """
 
     q: Int[Array, '*V']
@@ -70,7 +69,7 @@ class Sums(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Gradients that the backward pass adds up, in float32; and the terms' carries, of one query block at a time."""
+    """Gradients accumulated by the backward pass, in float32; and the terms' carries, for one query block at a time."""
 
     q: Queries
     k: Keys
@@ -82,13 +81,13 @@ class Gradients(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is known while tracing.
+    """Static values of a call.
 
     Attributes:
-        treedef: of the scoring, whose leaves travel as arguments.
-        is_float: which of them have gradients.
-        blocks: tokens in a query block and in a key block.
-        carried: whether a term passes a carry between blocks.
+        treedef: treedef of the scoring, whose leaves are passed as arguments.
+        is_float: marks the leaves with gradients.
+        blocks: tokens per query block and per key block.
+        carried: True if a term passes a carry between blocks.
     """
 
     treedef: Any
@@ -109,30 +108,30 @@ class Plan:
         return jax.tree.unflatten(self.treedef, leaves)
 
     def cuts(self) -> tuple[Callable[..., Any], ...]:
-        """What cuts a block out of queries, out of keys, and out of a pytree of [B N T] of the queries."""
+        """Return functions that slice a block of queries, of keys, and of a pytree of [B N T] of the queries."""
         q_block, k_block = self.blocks
         cut = functools.partial
         return cut(_rows, size=q_block), cut(_rows, size=k_block), cut(_heads_rows, size=q_block)
 
     def visits(self, q: Array | int, k: Array | int, keys: int, first: Any = False, last: Any = False) -> Visits:
-        """Visits of blocks of a whole row with so many keys, by their numbers."""
+        """Return the visits of blocks of a whole row with `keys` keys, by their indices."""
         q_block, k_block = self.blocks
         return Visits(q, k, q * q_block, k * k_block, jnp.full_like(k, keys), first, last)
 
 
 def leaves_of(scoring: Scoring) -> tuple[list[Array], list[Array]]:
-    """Return the leaves of a scoring that have gradients, and the others."""
+    """Split the leaves of a scoring into leaves with gradients and others."""
     leaves = jax.tree.leaves(scoring)
     return [leaf for leaf in leaves if _is_float(leaf)], [leaf for leaf in leaves if not _is_float(leaf)]
 
 
 def has_carry(scoring: Scoring, q: Queries) -> bool:
-    """Return whether a score term passes a carry from each key block to the one before it."""
+    """Return True if a score term passes a carry from each key block to the preceding one."""
     return bool(jax.tree.leaves(jax.eval_shape(scoring.init_carry, q)))
 
 
 def _whole_row(plan: Plan, mask: Mask, lengths: tuple[int, int]) -> Visits:
-    """The visits that a mask leaves, the key blocks of one query block from the last to the first."""
+    """Return the live visits under a mask, with the key blocks of each query block from last to first."""
     rows, columns = (ranges(length, block) for length, block in zip(lengths, plan.blocks, strict=True))
     pairs = [
         (i, j)
@@ -180,7 +179,7 @@ def begin(plan: Plan, scoring: Scoring, q: Queries, v: Values) -> Sums:
 
 
 def accumulate(plan: Plan, scoring: Scoring, visits: Visits, q: Queries, k: Keys, v: Values, sums: Sums) -> Sums:
-    """Add to the sums what the visits make of keys and values."""
+    """Accumulate the visits of keys and values into the sums."""
     rows, columns, heads_rows = plan.cuts()
 
     def visit(state: Sums, this: Visits) -> tuple[Sums, None]:
@@ -199,13 +198,13 @@ def accumulate(plan: Plan, scoring: Scoring, visits: Visits, q: Queries, k: Keys
 
 
 def finalise(scoring: Scoring, sums: Sums) -> tuple[Mixed, PyTree]:
-    """Return the output after the last key block, and what the backward pass needs to know of each row."""
+    """Return the output after the last key block, and the row statistics for the backward pass."""
     share, known = scoring.softmax.finalise(sums.statistic)
     return sums.out * _per_token(share), known
 
 
 def inner_products(dout: Mixed, out: Mixed) -> Float[Array, 'B N T 1']:
-    """Return the sum over all keys of weight times dweight, which is that over H of output times its gradient."""
+    """Return the sum over keys of weight times dweight, which equals the sum over H of output times its gradient."""
     with remat.recomputed():  # a sum over weights, were they kept, is no product
         return jnp.einsum('BTNH,BTNH->BNT', dout, out)[..., None]
 
@@ -233,10 +232,10 @@ def pull_back(
     output: tuple[Mixed, PyTree, Float[Array, 'B N T 1']],
     sums: Gradients,
 ) -> Gradients:
-    """Add to the gradients what the visits, taken backwards, make of the gradient of the output.
+    """Accumulate the gradients of the visits, in reverse order.
 
     Args:
-        output: its gradient; what `finalise` returned of each row; and `inner_products`.
+        output: gradient of the output; row statistics from `finalise`; and `inner_products`.
     """
     (dout, known, inner), scoring = output, plan.scoring(floats, others)
     rows, columns, heads_rows = plan.cuts()
@@ -270,12 +269,12 @@ def pull_back(
 
 
 def narrowed(wide: PyTree, given: PyTree) -> PyTree:
-    """Return gradients in the dtypes of what was given."""
+    """Cast gradients to the dtypes of the inputs."""
     return jax.tree.map(lambda wide, given: wide.astype(given.dtype), wide, given)
 
 
 def _carries(plan: Plan, scoring: Scoring, q: Queries, k: Keys, this: Visits) -> PyTree:
-    """What the terms' carry was when each key block met a query block: linear in S, for one query block at a time."""
+    """Recompute the terms' carry at each key block of a query block: linear in S, for one query block at a time."""
     q_part = _rows(q, this.q, plan.blocks[0])
 
     def visit(carry: PyTree, j: Array) -> tuple[PyTree, PyTree]:
@@ -314,7 +313,7 @@ def ranges(length: int, block: int) -> list[range]:
 
 
 def pad(x: Array, block: int) -> Array:
-    """Return tokens, on axis 1, with zeros after the last one, up to whole blocks."""
+    """Pad tokens (axis 1) with zeros to whole blocks."""
     return jnp.pad(x, ((0, 0), (0, -x.shape[1] % block), (0, 0), (0, 0)))
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Causality check by declaration: whether a later token can reach an earlier one, known before anything runs.
+"""Static causality check: no part may let a later token affect an earlier one.
 
-A mask says how far ahead its queries attend (`MaskBase.lookahead`, by its values); any other part declares with
+A mask declares the reach of its queries (`MaskBase.lookahead`); any other part declares with
 `sees_others` that its output for a token depends on the other tokens. Cross-attention may attend to any token of the
 source: a block names the fields of such parts in `of_source`.
 """
@@ -16,23 +16,23 @@ from saccade.types import Part, UserError
 
 
 def require_causal(name: str, *given: Part) -> None:
-    """Check that no part, nor a part within one, lets a later token reach an earlier one.
+    """Check that no part, at any depth, lets a later token affect an earlier one.
 
     Args:
-        name: of the model that is causal.
+        name: name of the causal model.
 
     Raises:
-        UserError: there is one; it is named.
+        UserError: a part is not causal; the message names it.
     """
     for part in given:
         _require_causal(name, part)
 
 
-@functools.lru_cache(maxsize=256)  # a model asks for each of its layers, each time that it is traced
+@functools.lru_cache(maxsize=256)  # called for each layer at each trace
 def _require_causal(name: str, part: Part) -> None:
     for inner in _reading_others(part):
         if getattr(inner.target, 'sees_others', False):
-            raise UserError(f'{name} is causal: it cannot have {inner.name}, where a token depends on later ones')
+            raise UserError(f'{name} is causal: it does not support {inner.name}, where a token depends on later ones')
         if _makes_mask(inner.target) and getattr(inner(), 'lookahead', None) != 0:
             raise UserError(
                 f'{name} is causal: under the mask {inner.name} a token attends to later ones; take ops.mask:Causal, '
@@ -44,10 +44,10 @@ def require_causal_mask(name: str, mask: MaskBase) -> None:
     """Check that no query attends to a later key.
 
     Args:
-        name: of the part that is causal.
+        name: name of the causal part.
 
     Raises:
-        UserError: one does, or may.
+        UserError: a query may attend to a later key.
     """
     if mask.lookahead != 0:
         raise UserError(
@@ -57,7 +57,7 @@ def require_causal_mask(name: str, mask: MaskBase) -> None:
 
 
 def _reading_others(part: Part) -> Iterator[Part]:
-    """A part and those that it was given, at any depth, less those that read another sequence or make a mask."""
+    """Yield a part and its argument parts, at any depth, except parts that read another sequence or create a mask."""
     yield part
     if not _makes_mask(part.target):
         for field, value in part.arguments:
@@ -67,7 +67,7 @@ def _reading_others(part: Part) -> Iterator[Part]:
 
 
 def _parts(value: Any) -> Iterator[Part]:
-    """The part that a value is, or the parts in a list or a mapping, which `build` makes tuples of."""
+    """Yield the part of a value, or the parts of a list or a mapping, which `build` converts to tuples."""
     if isinstance(value, Part):
         yield value
     elif isinstance(value, tuple):
@@ -76,6 +76,6 @@ def _parts(value: Any) -> Iterator[Part]:
 
 
 def _makes_mask(target: Any) -> bool:
-    """Whether it is the class of a mask, or a function that returns one."""
+    """Return True for the class of a mask, or a function that returns one."""
     made = target if isinstance(target, type) else getattr(target, '__annotations__', {}).get('return')
     return isinstance(made, type) and (issubclass(made, MaskBase) or hasattr(made, 'live'))

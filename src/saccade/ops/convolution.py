@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution along the tokens of packed rows: no tap reaches into padding or another document."""
+"""Convolution along the tokens of packed rows, without taps on padding or other documents."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ def convolve(
     """Return the sum over M taps of a token times its tap: a factor for each feature (depthwise), or a matrix.
 
     Args:
-        x, segments: of T + M - 1 tokens; the first output is of the token after `before` of them.
+        x, segments: values and segments of T + M - 1 tokens; the first output belongs to the token at index `before`.
     """
     taps = kernel.shape[0]
     T = x.shape[1] - taps + 1
@@ -31,13 +31,13 @@ def convolve(
 def token_before(
     x: Float[Array, 'B T D'], segments: Int[Array, 'B T'], newest: Float[Array, 'B D'], of: Int[Array, 'B']
 ) -> tuple[Float[Array, 'B T D'], Float[Array, 'B D']]:
-    """Return the token before each of its own segment, 0 for the first of one, and the newest token after these.
+    """Return the previous token of the same segment (0 for the first of a segment), and the new newest token.
 
-    Padding, of segment 0, may stand between tokens of a segment.
+    Padding (segment 0) may be between tokens of a segment.
 
     Args:
-        newest: the token before these that is no padding.
-        of: its segment, 0 where there is none.
+        newest: last token before these that is not padding.
+        of: its segment, 0 if there is none.
     """
     x = jnp.concatenate([newest[:, None].astype(x.dtype), x], axis=1)
     segments = jnp.concatenate([of[:, None], segments], axis=1)

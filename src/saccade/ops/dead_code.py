@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dead code elimination: a function without the computations that its results do not depend on.
+"""Dead code elimination of traced functions.
 
-A compiler removes them too, but a traced program that still has them is counted and lowered with them.
+A compiler also removes dead code, but FLOP counts and lowering of a traced program would include it.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 
 def without_dead_code(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, traced at each call, with only those computations that its results depend on."""
+    """Return the function, traced at each call, without computations that its results do not depend on."""
 
     def pruned(*args: Any) -> Any:
         traced, results = jax.make_jaxpr(function, return_shape=True)(*args)

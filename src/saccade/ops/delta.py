@@ -8,10 +8,10 @@ Yang, Kautz, Hatamizadeh 2024, equation 10, https://arxiv.org/abs/2412.06464; wi
 https://arxiv.org/abs/2406.06484. Within a chunk it is a linear attention that writes u instead of v (the WY
 representation: appendix A of the first, section 3 of the second):
 
-    u_i = b_i (v_i - (what k_i finds of the memory) - sum over j < i of (what is left of j for i) (k_i . k_j) u_j)
+    u_i = b_i (v_i - (memory)^T k_i - sum over j < i of (decay from j to i) (k_i . k_j) u_j)
 
-The generalised delta rule has keys of their own for what is found, for where that is taken away, and for where the new
-value is added: it is two such writes, v and u (`replace`).
+The generalised delta rule has separate keys for reading the old value, removing it and adding the new value: it is two
+such writes, v and u (`replace`).
 """
 
 from typing import Any
@@ -35,14 +35,14 @@ def correct(
     state: Memory,
     chunk: int,
 ) -> tuple[Float[Array, 'B T N V'], Memory]:
-    """Apply the gated delta rule; return the output of each query, in float32, and the memory after.
+    """Apply the gated delta rule; return the output of each query, in float32, and the new memory.
 
     Args:
-        k: keys of length 1, so that nothing grows.
-        write: b, the share of a key's old value that is replaced, from 0 to 1; up to 2, where it is overshot.
-        log_decay: log a, at most 0, of each head, or of each feature of a key: diag(a), of Kimi delta attention
+        k: keys of norm 1, for stability.
+        write: b, the replaced share of a key's old value, from 0 to 1; up to 2 for negative eigenvalues.
+        log_decay: log a, at most 0, per head, or per feature of a key: diag(a), of Kimi delta attention
             (Kimi Team 2025, equation 1, https://arxiv.org/abs/2510.26692).
-        chunk: tokens taken at once.
+        chunk: tokens per chunk.
     """
     row = Row.of(segments, state.segment, chunk)
     sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, write, log_decay)))
@@ -59,12 +59,12 @@ def correct_repeatedly(
     state: Memory,
     chunk: int,
 ) -> tuple[Float[Array, 'B T N V'], Memory]:
-    """Apply the delta rule M times a token: decay first, then M updates, one after another, then the query reads.
+    """Apply the delta rule M times per token: the decay, then M successive updates, then the query.
 
-    An update is of rank 1, so those of a token are of rank M (DeltaProduct: Siems et al. 2025, section 3,
+    Each update has rank 1, so a token's updates have rank M (DeltaProduct: Siems et al. 2025, section 3,
     https://arxiv.org/abs/2502.10297).
 
-    Args: those of `correct`; chunk, updates taken at once.
+    Args: as for `correct`; chunk, updates per chunk.
     """
     M = k.shape[2]
 
@@ -89,18 +89,18 @@ def replace(
     state: Memory,
     chunk: int,
 ) -> tuple[Float[Array, 'B T N V'], Memory]:
-    """Apply the generalised delta rule; return the output of each query, in float32, and the memory after.
+    """Apply the generalised delta rule; return the output of each query, in float32, and the new memory.
 
         S_t = diag(a_t) S_(t-1) - erase_t find_t^T S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t
 
-    (Peng et al. 2025, section 4.1, https://arxiv.org/abs/2503.14456). The memory is searched before it decays; with
-    find = a k, erase = b k, and b v for a value, this is `correct`. Nothing is divided by a decay.
+    (Peng et al. 2025, section 4.1, https://arxiv.org/abs/2503.14456). The memory is read before it decays; with
+    find = a k, erase = b k, and b v as values, this is `correct`. Nothing is divided by a decay.
 
     Args:
-        find: keys of what is found in the memory.
-        erase: keys that what was found is subtracted at.
-        log_decay: log a, at most 0, of each head, or of each feature of a key.
-        chunk: tokens taken at once.
+        find: keys for reading the old value.
+        erase: keys for subtracting the old value.
+        log_decay: log a, at most 0, per head, or per feature of a key.
+        chunk: tokens per chunk.
     """
     row = Row.of(segments, state.segment, chunk)
     sums, y = row.scan(_advance_replaced, state.sums, *(row.only(x) for x in (q, k, v, find, erase, log_decay)))
@@ -108,7 +108,7 @@ def replace(
 
 
 def unit(x: Queries, epsilon: float = 1e-6) -> Queries:
-    """Scale each head to length 1, in float32; epsilon, added to the square, is that of Yang et al.'s code."""
+    """Normalise each head to norm 1, in float32; epsilon, added to the square, is from Yang et al.'s code."""
     x = x.astype(jnp.float32)
     return x * (jnp.sum(x * x, axis=-1, keepdims=True) + epsilon) ** -0.5
 
@@ -121,7 +121,7 @@ def _advance(
 
 
 def _written(sums: Array, left: ChunkDecay, k: Array, v: Array, write: Array) -> Array:
-    """u of each token of a chunk, the solution of a unit lower triangular system for each head."""
+    """Return u of each token of a chunk, the solution of a unit lower triangular system for each head."""
     share = jnp.swapaxes(write, 1, 2)[..., None]
     below = share * left.products(k[..., None, :], k)[:, :, 0]
     new = v - jnp.einsum('BTKR,BKRH->BTKH', k * left.since, sums)
@@ -134,7 +134,7 @@ def _advance_replaced(
     left = chunk_decay(log_decay, same, old)
 
     def found(keys: Array) -> Array:
-        """What each token finds of each key before it, which has not decayed by the token itself."""
+        """Return the decayed products with each earlier key, without the token's own decay."""
         products = left.products(jnp.roll(find, -1, axis=1)[..., None, :], keys)[:, :, 0]
         return jnp.where(same[:, None], _one_later(products, -2, 0.0), 0.0)
 
@@ -147,7 +147,7 @@ def _advance_replaced(
 
 
 def _one_later(x: Array, axis: int, first: float) -> Array:
-    """Move everything to the next place along an axis; the last falls out, and `first` comes in."""
+    """Shift by one along an axis; drop the last and insert `first`."""
     ends = [(0, 0)] * x.ndim
     ends[axis] = (1, 0)
     return jax.lax.slice_in_dim(jnp.pad(x, ends, constant_values=first), 0, x.shape[axis], axis=axis)
@@ -157,8 +157,8 @@ def _one_later(x: Array, axis: int, first: float) -> Array:
 def solve_unit_lower(below: Float[Array, '*B T T'], y: Float[Array, '*B T V']) -> Float[Array, '*B T V']:
     """Solve (I + L) u = y for u, where L is the strictly lower triangle of `below`.
 
-    By products alone: on the CPU, the batched triangular solve of jaxlib 0.10 blocks a thread of the pool that it waits
-    for, so that two at once, as in a backward pass, can wait forever.
+    Only by products: on the CPU, the batched triangular solve of jaxlib 0.10 blocks a thread of the pool that it waits
+    for, so two concurrent solves, as in a backward pass, can deadlock.
     """
     return _solve(below, y)[0]
 
@@ -179,7 +179,7 @@ solve_unit_lower.defvjp(_solve, _solve_backward)
 
 
 def _unit_lower_inverse(below: Float[Array, '*B T T']) -> Float[Array, '*B T T']:
-    """(I + L)^-1 from the inverses P, Q of its diagonal blocks, which double in size: [[P, 0], [-Q L P, Q]]."""
+    """Return (I + L)^-1, from the inverses P, Q of diagonal blocks of doubling size: [[P, 0], [-Q L P, Q]]."""
     T = below.shape[-1]
     whole = 1 << (T - 1).bit_length()
     below = jnp.pad(below, (*[(0, 0)] * (below.ndim - 2), (0, whole - T), (0, whole - T)))

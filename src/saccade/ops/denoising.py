@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Span corruption (T5, UL2): drop spans of a row; the source is what is left, the target what was dropped.
+"""Span corruption (T5, UL2): drop spans of a row; the source has the remaining tokens, the target the dropped ones.
 
     x = a b c d e f g, without b c and f g:     source = a <0> d e <1>,   target = <0> b c <1> f g <2>
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 3.1.4
 and figure 2, https://arxiv.org/abs/1910.10683. A row starts with a kept span and ends with a dropped one, as in its
-authors' code, and each way to cut it so is equally probable. One span without sentinels is a prefix LM. Each row is cut
-by a key of its own, so that its place in a batch does not matter.
+authors' code, and all such partitions are equally probable. One span without sentinels is a prefix LM. Each row has its
+own PRNG key, so its place in a batch does not matter.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _NAME = 'ops.denoising'
 class Counts:
     """Bounds of the span corruption, by row length.
 
-    Attributes: least and most tokens dropped of a row of 0, 1, ... tokens, and the number of spans.
+    Attributes: minimum and maximum number of dropped tokens for rows of 0, 1, ... tokens, and the number of spans.
     """
 
     least: Int[np.ndarray, '_']
@@ -46,21 +46,21 @@ class Denoiser:
     """Denoiser: one way to corrupt a row.
 
     Attributes:
-        mode: the special token that its sources begin with (Tay et al. 2022, "UL2", section 3.1.3,
-            https://arxiv.org/abs/2205.05131); None for none.
-        weight: how often it is drawn for a row, relative to the weights of the others.
+        mode: special token at the start of its sources (Tay et al. 2022, "UL2", section 3.1.3,
+            https://arxiv.org/abs/2205.05131); None for no mode token.
+        weight: relative probability of the denoiser.
     """
 
     mode: str | None = None
     weight: Positive = 1.0
 
-    marked: ClassVar[bool]  # whether sentinels stand for what was dropped
+    marked: ClassVar[bool]  # sentinels mark the dropped spans
 
     def counts(self, length: int) -> Counts:
-        """Return the bounds for rows of up to `length` tokens; of a row of less than two, nothing is dropped.
+        """Return the bounds for rows of up to `length` tokens; nothing is dropped from rows of fewer than two tokens.
 
         Raises:
-            UserError: a row of this length is too short for what is to be dropped.
+            UserError: rows of this length are too short.
         """
         raise NotImplementedError
 
@@ -70,8 +70,8 @@ class Spans(Denoiser):
     """Span corruption, with spans of a mean length: UL2's R-denoisers, and its X-denoisers if they are long or many.
 
     Attributes:
-        rate: the share of the tokens that is dropped.
-        mean: tokens of a span, on average.
+        rate: share of dropped tokens.
+        mean: mean span length in tokens.
     """
 
     rate: Annotated[float, Range(above=0, below=1)]
@@ -88,10 +88,10 @@ class Spans(Denoiser):
             )
 
     def counts(self, length: int) -> Counts:
-        """Return, for each row length, how many tokens are dropped, `rate` of them, in spans of `mean` tokens.
+        """Return, for each row length, the numbers of dropped tokens and of spans.
 
         Raises:
-            UserError: rows of this length lose too few tokens for one span.
+            UserError: rows of this length drop too few tokens for one span.
         """
         if length < 2 or np.rint(self.rate * length / self.mean) < 1:
             raise UserError(
@@ -108,10 +108,10 @@ class Spans(Denoiser):
 class Sequential(Denoiser):
     """Prefix LM denoiser, UL2's S-denoiser: drops the rest of a row after a prefix of any length.
 
-    Raffel et al. 2020, section 3.2.3, cut anywhere; UL2, table 1, drops a quarter on average. No sentinel is needed.
+    Raffel et al. 2020, section 3.2.3, split anywhere; UL2, table 1, drops a quarter on average. No sentinel is needed.
 
     Attributes:
-        least, most: shares of the tokens between which the rest is drawn.
+        least, most: bounds of the dropped share of the tokens.
     """
 
     least: float = 0.0
@@ -126,7 +126,7 @@ class Sequential(Denoiser):
             )
 
     def counts(self, length: int) -> Counts:
-        """Return, for each row length, the bounds of how many last tokens are dropped, in one span.
+        """Return, for each row length, the bounds of the number of dropped last tokens, in one span.
 
         Raises:
             UserError: the length is below 2 tokens.
@@ -139,7 +139,7 @@ class Sequential(Denoiser):
 
 
 def _inside(dropped: np.ndarray, lengths: np.ndarray) -> Int[np.ndarray, '_']:
-    """At least one token, and not all; none of a row that has less than two."""
+    """Clip to at least one token and not all; 0 for rows of fewer than two tokens."""
     return np.where(lengths < 2, 0, np.clip(dropped, 1, np.maximum(lengths - 1, 1))).astype(np.int32)
 
 
@@ -148,7 +148,7 @@ class Mixture:
     """Mixture of denoisers, one of which is drawn for each row.
 
     Attributes:
-        length: the longest row, in tokens.
+        length: maximum row length, in tokens.
     """
 
     denoisers: tuple[Denoiser, ...]
@@ -156,7 +156,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if not self.denoisers:
-            raise UserError(f'{_NAME}: there must be a denoiser')
+            raise UserError(f'{_NAME}: at least one denoiser is needed')
 
     @property
     def sentinels(self) -> int:
@@ -166,7 +166,7 @@ class Mixture:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The longest source and the longest target, in tokens, of which one ends each."""
+        """Maximum lengths of source and target in tokens, including the end token."""
         modes = any(each.mode is not None for each in self.denoisers)
         read, written = zip(*map(self._longest, self.denoisers), strict=True)
         return max(read) + modes + 1, max(written) + 1
@@ -189,10 +189,10 @@ class Marks:
     """Ids of the special tokens, for each row.
 
     Attributes:
-        sentinels: in their order.
-        modes: of each denoiser; the id of one without a mode is not used.
+        sentinels: ids of the sentinels, in order.
+        modes: id of each denoiser's mode token; unused for a denoiser without one.
         start: first token of the target.
-        end: last token of source and of target.
+        end: last token of source and target.
     """
 
     sentinels: Int[Array, 'B K']
@@ -203,9 +203,9 @@ class Marks:
 
 @struct.dataclass
 class Sides:
-    """Source and target of each row, the target with its start token; their lengths; and which denoiser made them.
+    """Source and target of each row, the target with its start token; their lengths; and the index of the denoiser.
 
-    Of a row of less than two tokens both are empty.
+    Both are empty for a row of fewer than two tokens.
     """
 
     source: Int[Array, 'B S']
@@ -221,7 +221,7 @@ def denoise(
     """Corrupt each row by one of the denoisers.
 
     Args:
-        lengths: of each row, whose tokens stand at its start.
+        lengths: length of each row, whose tokens are left-aligned.
     """
     counts = [each.counts(mixture.length) for each in mixture.denoisers]
     least, most, spans = (
@@ -244,7 +244,7 @@ def denoise(
 def noise_spans(
     key: Key[Array, ''], length: Int[Array, ''], dropped: Int[Array, ''], spans: Int[Array, ''], T: int
 ) -> Bool[Array, 'T']:
-    """Return which tokens are dropped: `dropped` of `length`, in `spans` spans, each after at least one kept token."""
+    """Draw the mask of dropped tokens: `dropped` of `length`, in `spans` spans, each after at least one kept token."""
     of_kept, of_dropped = jax.random.split(key)
     kept, gone = _parts(of_kept, length - dropped, spans, T), _parts(of_dropped, dropped, spans, T)
     stops = jnp.cumsum(kept + gone)
@@ -254,7 +254,7 @@ def noise_spans(
 
 
 def _parts(key: Key[Array, ''], items: Int[Array, ''], parts: Int[Array, ''], T: int) -> Int[Array, 'T']:
-    """The sizes of parts that items are cut into, none of them empty; every way to cut is equally probable."""
+    """Draw the sizes of non-empty parts of the items, with all partitions equally probable."""
     place = jnp.arange(T)
     order = jnp.where((place > 0) & (place < items), jax.random.uniform(key, (T,)), jnp.inf)
     begins = jnp.argsort(jnp.argsort(order)) < parts - 1
@@ -270,8 +270,8 @@ def _sides(
     marked: Bool[Array, ''],
     sizes: tuple[int, int],
 ) -> Sides:
-    """The two sides of one row; a mode of -1 is none."""
-    begins = noise & ~jnp.roll(noise, 1)  # the first token is never dropped, so what comes round says nothing
+    """Return source and target of one row; a mode of -1 means none."""
+    begins = noise & ~jnp.roll(noise, 1)  # the first token is never dropped, so the wrapped value does not matter
     span, real, always = jnp.cumsum(begins), noise.any(), jnp.ones(1, bool)
     sentinel = _sentinel(marks, span - 1)
     left = (jnp.arange(tokens.shape[0]) < length) & (~noise | (begins & marked))
@@ -302,10 +302,10 @@ def _flat(pairs: Array) -> Array:
 def _packed(
     values: Sequence[Array], wanted: Sequence[Array], size: int, real: Bool[Array, '']
 ) -> tuple[Int[Array, '_'], Int[Array, '']]:
-    """What is wanted of values, side by side at the start of an array of this size; and how many there are.
+    """Compact the wanted values at the start of an array of this size; return it and their number.
 
     Args:
-        real: whether anything is.
+        real: False if no values are wanted.
     """
     kept = jnp.concatenate(wanted) & real
     at = jnp.where(kept, jnp.cumsum(kept) - 1, size)

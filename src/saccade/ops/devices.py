@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that a program is traced for: their platform, and how its rows, tokens and heads are split over them.
+"""Devices of a traced program: their platform, and the sharding of rows, tokens and heads.
 
-XLA divides its own operations over a mesh, but no kernel that it did not make. Such a kernel asks here: it is called
-on each device with the part of its arguments that lies there. Whoever traces a program for devices other than the
-default ones, or for several, says so by `traced_for`, which is part of the key of JAX's caches of traces.
+XLA partitions its own operations over a mesh, but not custom kernels. Custom kernels use this module: they are called
+on each device with the local part of their arguments. To trace a program for other than the default device, use
+`traced_for`, which is part of the key of JAX's trace caches.
 """
 
 import math
@@ -22,8 +22,8 @@ from jaxtyping import Array
 class Devices:
     """Devices on a mesh.
 
-    Attributes: mesh; rows, heads: the axes of the mesh that split these; tokens, experts: the one that splits the
-    tokens of a row, and the one that splits experts, None for none.
+    Attributes: mesh; rows, heads: mesh axes that split these; tokens, experts: mesh axis that splits the tokens of a
+    row, and mesh axis that splits experts, or None.
     """
 
     mesh: Mesh | AbstractMesh
@@ -33,23 +33,23 @@ class Devices:
     experts: str | None = None
 
     def spec_of(self, letters: str, rows: int, heads: int) -> PartitionSpec:
-        """Return how an array with these axes lies: split along B, and N or K, where these sizes divide; and T or S."""
+        """Return the sharding of an array with these axes: along B, and N or K, if divisible; and along T or S."""
         split = {'B': self._dividing(self.rows, rows)} | dict.fromkeys('NK', self._dividing(self.heads, heads))
         split |= dict.fromkeys('TS', self.tokens)
         return PartitionSpec(*(split.get(letter) for letter in letters.split()))
 
     @property
     def parts(self) -> int:
-        """How many devices share the tokens of a row."""
+        """Number of devices that split the tokens of a row."""
         return 1 if self.tokens is None else self.mesh.shape.get(self.tokens, 1)
 
     @property
     def head_parts(self) -> int:
-        """How many devices share the heads."""
+        """Number of devices that split the heads."""
         return math.prod(self.mesh.shape[axis] for axis in self.heads)
 
     def by_heads(self) -> 'Devices':
-        """Return the same devices where each has all tokens of a row, and fewer heads in their place."""
+        """Return the same devices with all tokens of a row and fewer heads on each."""
         return self if self.tokens is None else replace(self, heads=(*self.heads, self.tokens), tokens=None)
 
     def _dividing(self, axes: tuple[str, ...], size: int) -> tuple[str, ...] | None:
@@ -65,7 +65,7 @@ def traced_for(devices: Devices | None) -> AbstractContextManager[None]:
 
 
 def device() -> jax.Device:
-    """Return one of the devices that the program is traced for; all are of a kind."""
+    """Return one of the devices that the program is traced for; all have the same kind."""
     devices = _devices.value
     return jax.devices()[0] if devices is None else devices.mesh.devices.flat[0]
 
@@ -77,7 +77,7 @@ def by_heads() -> AbstractContextManager[None]:
 
 
 def current() -> Devices | None:
-    """Return the devices that the program is traced for; None for one of the default ones."""
+    """Return the devices that the program is traced for; None for the default device."""
     return _devices.value
 
 
@@ -87,13 +87,13 @@ def platform() -> str:
 
 
 def token_parts() -> int:
-    """Return how many devices share the tokens of a row."""
+    """Return the number of devices that split the tokens of a row."""
     devices = _devices.value
     return 1 if devices is None else devices.parts
 
 
 def laid(x: Array, letters: str, rows: int, heads: int) -> Array:
-    """Lay an array over the devices as `Devices.spec_of` says, where there are several."""
+    """Constrain the sharding of an array by `Devices.spec_of`, if there are several devices."""
     devices = _devices.value
     if devices is None or devices.mesh.size == 1:
         return x
@@ -107,12 +107,12 @@ def split_experts() -> Devices | None:
 
 
 def on_each(function: Callable[..., Array], axes: Sequence[str], out: str, rows: int, heads: int, *given: Any) -> Array:
-    """Call a function on each device with what of its arguments lies there.
+    """Call a function on each device with the local part of its arguments.
 
     Args:
-        axes: letters of each argument, as 'B T N H'; an argument may be None.
+        axes: letters of each argument, such as 'B T N H'; an argument may be None.
         out: letters of the result.
-        rows, heads: how many rows there are, and key heads.
+        rows, heads: number of rows, and of key heads.
     """
     devices = _devices.value
     if devices is None or devices.mesh.size == 1:
@@ -123,6 +123,6 @@ def on_each(function: Callable[..., Array], axes: Sequence[str], out: str, rows:
         mesh=devices.mesh,
         in_specs=specs,
         out_specs=devices.spec_of(out, rows, heads),
-        check_vma=False,  # Pallas kernels do not say over which axes their results vary
+        check_vma=False,  # Pallas kernels do not declare the axes over which their results vary
     )
     return spread(*given)

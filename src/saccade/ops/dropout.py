@@ -12,7 +12,7 @@ from saccade.types import KeyIndex, PRNGKey, QueryIndex
 def keep_pairs(
     key: PRNGKey, share: float, shape: tuple[int, int], q_index: QueryIndex, k_index: KeyIndex
 ) -> Bool[Array, 'B N T S']:
-    """Draw, for each pair of indices and each of `shape` = (B, N), whether it is kept, with probability `share`."""
+    """Draw the dropout mask of each pair of indices for `shape` = (B, N): True, with probability `share`, for kept."""
     fold_q = jax.vmap(jax.random.fold_in, (None, 0))
     fold_k = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
     keys = fold_k(fold_q(key, q_index), k_index)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers of the token embedding. A config names those of JAX by import path too."""
+"""Initialisers of the token embedding. A config may also name initialisers of JAX by import path."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ['one_hot']
 
 
 def one_hot() -> Initializer:
-    """One-hot initialiser: one feature a token, 1 where it is that token and else 0.
+    """One-hot initialiser: one feature per token.
 
     Where it is frozen (`train.rates:Frozen`, match '^embedding$') there is no embedding: the first layer sees tokens
     as they are. It needs as many features as there are tokens: bytes, or characters.
@@ -24,8 +24,8 @@ def one_hot() -> Initializer:
         V, D = shape
         if V > D:
             raise UserError(
-                f'model.embedding_init: {V} tokens are more than the {D} features that one-hot vectors of them have; '
-                f'set model.width to at least {V}, or take a smaller vocabulary, as data.tokenizer.byte:Byte has'
+                f'model.embedding_init: one-hot vectors of {V} tokens need {V} features, not {D}; '
+                f'set model.width to at least {V}, or use a smaller vocabulary, such as data.tokenizer.byte:Byte'
             )
         return jnp.eye(V, D, dtype=dtype)
 

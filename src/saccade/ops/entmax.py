@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entmax over allowed keys by bisection, with a backward pass that keeps nothing but the weights."""
+"""Entmax over allowed keys by bisection, with a backward pass that stores only the weights."""
 
 import functools
 import math
@@ -16,24 +16,24 @@ HALVINGS = 30  # the threshold lies in an interval shorter than 1, so this is be
 def masked_entmax(
     alpha: float, scores: Float[Array, '*B T S'], allowed: Bool[Array, '*#B T S']
 ) -> Float[Array, '*B T S']:
-    """Entmax over the last axis of the allowed entries; a row in which nothing is allowed is all zeros.
+    """Entmax over the last axis of the allowed entries; a row without allowed entries is all zeros.
 
     Args:
-        alpha: above 1 and at most 2.
+        alpha: exponent, above 1 and at most 2.
     """
     scores = jnp.where(allowed, scores, -jnp.inf)
     highest = jnp.max(scores, axis=-1, keepdims=True)
     scaled = (alpha - 1) * (scores - jnp.where(jnp.isfinite(highest), highest, 0.0))
 
     def weights(threshold: Array) -> Array:
-        # As a power this would be inexact near alpha = 1.
+        # A power would be inexact near alpha = 1.
         return jnp.exp(jnp.log1p(jnp.maximum(scaled - threshold, -1.0)) / (alpha - 1))
 
     def halve(number: Array, low: Array) -> Array:
         middle = low + most * jnp.exp2(-1.0 - number)
         return jnp.where(jnp.sum(weights(middle), axis=-1, keepdims=True) >= 1, middle, low)
 
-    # At 0 the highest score alone has weight 1; at the other end S scores, were they all the highest, have it together.
+    # At 0 the highest score has weight 1 by itself; at the other end S equal highest scores have total weight 1.
     most = -math.expm1((1 - alpha) * math.log(scores.shape[-1]))
     found = weights(jax.lax.fori_loop(0, HALVINGS, halve, jnp.zeros_like(highest)))
     total = jnp.sum(found, axis=-1, keepdims=True)

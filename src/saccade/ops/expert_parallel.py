@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expert parallelism: each of n devices has E/n experts, and tokens go to those of their experts by all-to-all.
+"""Expert parallelism: each of n devices has E/n experts, and an all-to-all sends tokens to their experts' devices.
 
     rows of a device's routes -> all-to-all -> its experts -> all-to-all -> y_t = sum of gate * row
 
 Lepikhin et al. 2020, "GShard", sections 3.1 and 3.2, https://arxiv.org/abs/2006.16668; Fedus et al. 2021, "Switch
-Transformers", section 5.4, https://arxiv.org/abs/2101.03961. There the buffers bound what an expert serves. Here no
-route is dropped that the router did not drop: a round sends at most C rows from each device to each other one, C = 5/4
-of the mean, and there are as many rounds as the fullest pair of devices needs, one where loads are nearly even.
+Transformers", section 5.4, https://arxiv.org/abs/2101.03961. There the buffers limit the load of an expert. Here no
+route is dropped beyond the router's own drops: a round sends at most C rows from each device to each other one, C = 5/4
+of the mean, and the number of rounds is set by the pair of devices with the highest load; it is one for nearly even
+loads.
 
-Numbers that a device sends for R routes of its tokens: 5/4 R D (n-1)/n each way, forward and backward, in each round;
-buffers are of 5/4 R D. The first round keeps its products for the backward pass; later ones keep nothing, and are
-computed again. In each round all devices run as many blocks of rows as the fullest of them has. Dropout inside experts
-draws other masks than on one device. `jax.lax.ragged_all_to_all` would send all there is at once, but does not run on
-the CPU.
+Numbers sent per device for R routes of its tokens: 5/4 R D (n-1)/n each way, forward and backward, in each round;
+buffers have size 5/4 R D. The first round saves its products for the backward pass; later rounds are recomputed. In
+each round all devices run as many blocks of rows as the one with the highest load. Dropout inside experts draws other
+masks than on one device. `jax.lax.ragged_all_to_all` would need one round, but does not run on the CPU.
 """
 
 import functools
@@ -32,19 +32,19 @@ from saccade.ops.expert import Expert
 from saccade.ops.routing import Routes
 from saccade.types import PRNGKey
 
-ROOM = 5 / 4  # rows that a round sends between two devices, over the mean
-UNEVEN = 'uneven_loads'  # name, in a compiled program, of the loops that run where loads are uneven alone
+ROOM = 5 / 4  # capacity of a round between two devices, relative to the mean
+UNEVEN = 'uneven_loads'  # name, in a compiled program, of the loops that run only for uneven loads
 
 
 def serve(
     expert: Expert, params: PyTree, x: Float[Array, 'T D'], routes: Routes, block: int, key: PRNGKey | None
 ) -> tuple[Float[Array, 'T D'], Int[Array, 'T']]:
-    """Return the sum over each token's routes of gate * expert(token), and how many of its routes were served.
+    """Return the sum over each token's routes of gate * expert(token), and the number of its served routes.
 
     Args:
-        expert: of its parameters, rows [M D], and a key for its dropout.
-        params: of E experts, stacked.
-        block: most rows of an expert that are run at once, where its load has no bound or experts lie on devices.
+        expert: function of its parameters, rows [M D], and a key for dropout.
+        params: stacked parameters of E experts.
+        block: maximum rows of an expert run at once, without a capacity or with expert parallelism.
     """
     (T, _), experts, devices = x.shape, jax.tree.leaves(params)[0].shape[0], split_experts()
     if devices is None:
@@ -56,7 +56,7 @@ def serve(
     # Devices have equally many tokens.
     padded, chosen = jax.tree.map(lambda leaf: _padded(leaf, shares), (x, _Chosen.of(routes, T, experts)))
     room = math.ceil(ROOM * routes.token.size / (shares * devices.mesh.shape[devices.experts]))
-    # One copy for each device that has these experts: so XLA sums their gradients, in bfloat16 on the CPU too.
+    # One copy for each device with these experts, so that XLA sums their gradients, also in bfloat16 on the CPU.
     copied = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (copies, *leaf.shape)), params)
     rows, own = PartitionSpec(devices.rows), PartitionSpec(others, devices.experts)
     on_each = jax.shard_map(
@@ -64,7 +64,7 @@ def serve(
         mesh=devices.mesh,
         in_specs=(own, rows, rows, PartitionSpec(), PartitionSpec()),
         out_specs=(rows, rows),
-        axis_names=set(devices.rows),  # XLA divides the experts themselves over the others
+        axis_names=set(devices.rows),  # XLA partitions the experts themselves over the other axes
         check_vma=False,
     )
     limit = routes.limit if routes.each is not None else None
@@ -74,7 +74,7 @@ def serve(
 
 @struct.dataclass
 class _Chosen:
-    """Routes by token: the expert and the gate of each, and whether it is wanted."""
+    """Routes by token: expert, gate, and mask of wanted routes."""
 
     expert: Int[Array, 'T A']
     gate: Float[Array, 'T A']
@@ -95,17 +95,17 @@ class _Chosen:
 
 @struct.dataclass
 class _Exchange:
-    """Exchange of rows: what a device sends to each of n others, and is sent.
+    """Exchange of rows between a device and n devices.
 
     Attributes:
-        route: of the device's own routes, those wanted first, by expert, and so by device.
-        first: of these, the first for each device.
-        sent: how many are for each device.
-        received: how many each device sends, for each of the E/n experts here.
-        rounds: that the fullest pair of devices needs.
-        room: C.
-        block: most rows of an expert that are run at once.
-        devices: all of them.
+        route: the device's own routes, wanted ones first, sorted by expert and thereby by device.
+        first: index of the first of these for each device.
+        sent: number of routes for each device.
+        received: number of routes from each device, for each of the E/n local experts.
+        rounds: number of rounds, for the pair of devices with the highest load.
+        room: capacity of a round (C).
+        block: maximum rows of an expert run at once.
+        devices: all devices.
     """
 
     route: Int[Array, 'R']
@@ -129,7 +129,7 @@ class _Exchange:
             first=jnp.cumsum(sent) - sent,
             sent=sent,
             received=_swapped(count, devices),
-            # The same on all devices, which go through each round together.
+            # Equal on all devices, which run each round together.
             rounds=jax.lax.pmax(-(-sent.max() // room), devices.rows),
             room=room,
             block=block,
@@ -151,7 +151,7 @@ class _Exchange:
         route = self.route.at[self.first[:, None] + place].get(mode='clip')
         token = jnp.where(place < self.sent[:, None], route // gate.shape[-1], t)
         given = _swapped(x.at[token].get(mode='fill', fill_value=0), self.devices)
-        # The rows of each device come by expert; those that fill its buffer up are of none.
+        # The rows from each device are sorted by expert; buffer padding belongs to no expert.
         ends = jnp.cumsum(self.received, axis=-1)
         owner = (place[:, None] >= ends[:, None]).sum(axis=-1).ravel()
         rows = jnp.arange(n * self.room)
@@ -175,7 +175,7 @@ def _on_each(
     limit: Int[Array, ''] | None,
     key: PRNGKey | None,
 ) -> tuple[Float[Array, 't D'], Int[Array, 't']]:
-    """Serve the tokens of one device, which has one copy of its experts' parameters."""
+    """Serve the tokens of one device, with one copy of its experts' parameters."""
     params = jax.tree.map(lambda leaf: leaf[0], params)
     experts = jax.tree.leaves(params)[0].shape[0] * devices.mesh.shape[devices.experts]
     if limit is not None:
@@ -189,7 +189,7 @@ def _on_each(
 
 
 def _ranks(chosen: _Chosen, experts: int, devices: Devices) -> Int[Array, 't A']:
-    """Return how many wanted routes of its expert stand before each, on all devices."""
+    """Return the rank of each route among the wanted routes of its expert, over all devices."""
     count, rank = here.ranks(jnp.where(chosen.wanted, chosen.expert, experts).ravel(), experts)
     counts = jax.lax.all_gather(count, devices.rows)
     before = jnp.arange(counts.shape[0])[:, None] < jax.lax.axis_index(devices.rows)
@@ -197,7 +197,7 @@ def _ranks(chosen: _Chosen, experts: int, devices: Devices) -> Int[Array, 't A']
 
 
 def _later_rounds(expert: Expert, exchange: _Exchange, key: PRNGKey | None, *given: Any) -> Float[Array, 't D']:
-    """Sum the rounds after the first; the backward pass makes each again."""
+    """Sum the rounds after the first; the backward pass recomputes each."""
 
     def run(number: Array, known: Any, given: Any) -> Array:
         exchange, key = known
@@ -224,11 +224,11 @@ def _later_rounds(expert: Expert, exchange: _Exchange, key: PRNGKey | None, *giv
 
 
 def _swapped(x: Array, devices: Devices) -> Array:
-    """Give row i of [n ...] to the i-th device of those that share the experts; return theirs in its place."""
+    """All-to-all: send row i of [n ...] to the i-th device that shares the experts, and receive its row."""
     return jax.lax.all_to_all(x, devices.experts, 0, 0, tiled=True)
 
 
 def _padded(leaf: Array, shares: int) -> Array:
-    """Fill up the tokens to a multiple of the devices."""
+    """Pad the tokens to a multiple of the devices."""
     lacking = -leaf.shape[0] % shares
     return jnp.pad(leaf, ((0, lacking), *((0, 0),) * (leaf.ndim - 1))) if lacking else leaf

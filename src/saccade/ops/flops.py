@@ -2,28 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """FLOP counts of a function, by walking its jaxpr.
 
-XLA's `cost_analysis` counts the body of a scan once, whatever its length; here every body counts as often as
-it runs. What counts is the usual convention: the multiplications and additions of matrix products and
-convolutions, and nothing elementwise. The figures are of the program as traced: dead code that the compiler
-would drop counts too. A kernel that hides from JAX its products, as cuDNN's attention does, or which of them it skips,
-as Pallas kernels do, asks `counting` and has the same products of blocks counted in its place; a program with such a
-kernel is traced once more for that, `counted` says.
+XLA's `cost_analysis` counts the body of a scan once; here every body counts as often as it runs. By the usual
+convention only multiplications and additions of matrix products and convolutions count. The figures are for the traced
+program, including dead code that the compiler would remove. A kernel whose products (cuDNN attention) or skipped blocks
+(Pallas kernels) are hidden from JAX checks `counting` and traces equivalent blockwise products instead; a program with
+such a kernel is traced a second time for this, see `counted`.
 
-- `flops`: what the hardware does. What is computed again in the backward pass counts again.
-- `model_flops`: what the model needs. Everything counts once, as in model FLOPs utilisation (Chowdhery et al. 2022,
-  "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311): what is computed
-  again is marked in the trace (`ops.remat`).
+- `flops`: executed FLOPs. Recomputation in the backward pass counts again.
+- `model_flops`: FLOPs needed by the model. Everything counts once, as in model FLOPs utilisation (Chowdhery et al.
+2022,
+  "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311): recomputation is
+  marked in the trace (`ops.remat`).
 
-Either counts the pairs of tokens that an attention kernel multiplies: those that the mask forbids too, but for the
-blocks of them that the kernel skips. (PaLM's formula counts all pairs.)
+Both count all pairs of tokens that an attention kernel multiplies, including masked pairs outside skipped blocks.
+(PaLM's formula counts all pairs.)
 
-As for loops and the like:
+Control flow:
 
 - cond: the most expensive branch.
-- shard_map: the sum over all its shards, so a replicated product counts once a shard.
-- while: its trip count is unknown; refused if there is anything to count in it. The rounds of experts that only uneven
-  loads need count nothing. (`fori_loop` between fixed
-  bounds is a scan.)
+- shard_map: the sum over all its shards, so a replicated product counts once per shard.
+- while: the trip count is unknown; an error if its body has products. Additional rounds of experts for uneven loads
+  are not counted. (`fori_loop` between fixed bounds is a scan.)
 """
 
 import math
@@ -58,16 +57,16 @@ def flops(function: Callable[..., Any], *args: Any) -> int:
 
 
 def counting() -> bool:
-    """Return whether the program is traced only for its products to be counted."""
+    """Return True if the program is traced only for counting products."""
     if (asked := _asked.get()) is not None:
         asked.append(_counting.value)
     return _counting.value
 
 
 def counted(trace: Callable[[], Any]) -> tuple[Any, ClosedJaxpr]:
-    """Trace a program by a function, and return it with the jaxpr in which to count its products.
+    """Trace a program with a function, and return it with the jaxpr for counting its products.
 
-    That is its own jaxpr, and it is traced once, unless a kernel hides its products.
+    This is its own jaxpr, traced once, unless a kernel hides its products.
 
     Args:
         trace: returns a `jax.stages.Traced`, or something else with a `jaxpr`.
@@ -84,7 +83,7 @@ def counted(trace: Callable[[], Any]) -> tuple[Any, ClosedJaxpr]:
 
 
 def model_flops(function: Callable[..., Any], *args: Any) -> int:
-    """Count as `flops` does, with nothing computed twice: as if layers were not rematerialised and kernels kept scores.
+    """Count as in `flops`, without recomputation by rematerialised layers or attention kernels.
 
     Raises:
         ValueError: a product is in a loop of unknown trip count.
@@ -98,7 +97,7 @@ def _traced(function: Callable[..., Any], *args: Any) -> ClosedJaxpr:
 
 
 def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:
-    """Count as `flops` does, for what is already traced: `jax.jit(step).trace(*args).jaxpr`.
+    """Count as in `flops`, for a traced program: `jax.jit(step).trace(*args).jaxpr`.
 
     Raises:
         ValueError: a product is in a loop of unknown trip count.
@@ -107,7 +106,7 @@ def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:
 
 
 def jaxpr_model_flops(jaxpr: ClosedJaxpr) -> int:
-    """Count as `model_flops` does, for what is already traced.
+    """Count as in `model_flops`, for a traced program.
 
     Raises:
         ValueError: a product is in a loop of unknown trip count.
@@ -116,14 +115,14 @@ def jaxpr_model_flops(jaxpr: ClosedJaxpr) -> int:
 
 
 def sequential_steps(function: Callable[..., Any], *args: Any) -> int:
-    """Count how often the bodies of the scans in `function(*args)` run, one after another; 0 where there is no scan."""
+    """Count the sequential iterations of the scans in `function(*args)`; 0 without a scan."""
     return _tally(jax.make_jaxpr(function)(*args), _runs_of_a_scan, _executed)
 
 
 def _tally(
     jaxpr: Jaxpr | ClosedJaxpr, cost: Cost, combine: Combine, leave_out: Callable[[JaxprEqn], bool] = lambda _: False
 ) -> int:
-    """Add up the cost of every equation, and what `combine` makes of the tallies of the jaxprs inside it."""
+    """Sum the costs of all equations, where `combine` combines the tallies of inner jaxprs."""
     return sum(
         cost(equation) + combine(equation, [_tally(inner, cost, combine, leave_out) for inner in _inside(equation)])
         for equation in jaxpr.eqns
@@ -132,7 +131,7 @@ def _tally(
 
 
 def _inside(equation: JaxprEqn) -> Iterator[Jaxpr | ClosedJaxpr]:
-    """Find the jaxprs by type: the parameters that hold them change names from one JAX to the next."""
+    """Yield inner jaxprs, found by type because the names of their parameters change between JAX versions."""
     for value in equation.params.values():
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, Jaxpr | ClosedJaxpr):
@@ -197,7 +196,7 @@ def _dot_general(equation: JaxprEqn) -> int:
 
 
 def _ragged_dot_general(equation: JaxprEqn) -> int:
-    """Count a grouped product, in which every row meets the matrix of its own group alone."""
+    """Count a grouped product, in which every row is multiplied only by the matrix of its group."""
     numbers = equation.params['ragged_dot_dimension_numbers']
     (_, contracted), (_, batch) = numbers.dot_dimension_numbers
     return _dot(equation, {*contracted, *batch, *numbers.rhs_group_dimensions})
@@ -211,7 +210,7 @@ def _dot(equation: JaxprEqn, shared: set[int]) -> int:
 
 
 def _conv_general_dilated(equation: JaxprEqn) -> int:
-    """Count the products with padding and with the zeros of a dilated input too."""
+    """Count all products, including products with padding and with the zeros of a dilated input."""
     kernel, output = equation.invars[1].aval, equation.outvars[0].aval
     outputs_axis = equation.params['dimension_numbers'].rhs_spec[0]
     return 2 * output.size * (kernel.size // kernel.shape[outputs_axis])

@@ -6,7 +6,7 @@
     u_tj = b_t (w_t . k_j - sum over s of (w_t . w_s) u_sj),    j < s < t <= i
 
 u is the solution of a unit lower triangular system (the UT transform: Yang et al. 2025, section 3,
-https://arxiv.org/abs/2505.16381). Sequences are taken in chunks: after each, all earlier keys are replaced by
+https://arxiv.org/abs/2505.16381). Sequences are processed in chunks: after each, all earlier keys are replaced by
 H_t ... k_j, and the next one starts from there.
 """
 
@@ -34,9 +34,9 @@ def transform(
     Both are in float32.
 
     Args:
-        k: the keys of these tokens, and earlier ones with the matrices of all tokens before these in them.
-        w: of each token, of length 1.
-        queries, keys: place and segment of each; tokens change keys of their own segment alone.
+        k: keys of these tokens, and earlier keys already transformed by the matrices of all earlier tokens.
+        w: unit vector of each token.
+        queries, keys: position and segment of each; tokens transform only keys of their own segment.
     """
     q, k, w, b = (x.astype(jnp.float32) for x in (q, k, w, b))
     K = k.shape[2]

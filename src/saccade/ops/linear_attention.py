@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Linear attention: keys and values update a state of fixed size, which queries read; no score is made.
+"""Linear attention: keys and values update a fixed-size state, which queries read, without scores.
 
-    S_t = a_t S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t          with R features a query and key, a_t from 0 to 1
+    S_t = a_t S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t          with R features per query and key, a_t from 0 to 1
 
-a_t is one number for a head, or diag(a_t), one for each feature of a key (Yang et al. 2023, section 4,
-https://arxiv.org/abs/2312.06635). Tokens are taken a chunk at a time: those of a chunk attend to each other through a
+a_t is one number per head, or diag(a_t), one per feature of a key (Yang et al. 2023, section 4,
+https://arxiv.org/abs/2312.06635). Tokens are processed in chunks: tokens of a chunk attend to each other through a
 matrix of decays, and to all earlier ones through the memory (Sun et al. 2023, equation 7,
-https://arxiv.org/abs/2307.08621). The output does not depend on the chunk; a chunk of one token is the recurrence.
+https://arxiv.org/abs/2307.08621). The output does not depend on the chunk size; a chunk of one token is the recurrence.
 Every exponent is at most 0, so nothing overflows. A new segment starts from an empty memory, and segment 0, padding,
-leaves it as it is. The documents of a row must follow one another.
+leaves it unchanged. The documents of a row must follow one another.
 """
 
 import functools
@@ -25,9 +25,9 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from saccade.ops.mask import SameSegment
 from saccade.types import Keys, Mixed, Queries, Values
 
-LOWEST = -1e30  # a level below every other; finite, so that differences of levels are
-SMALL_CHUNK = 8  # tokens of a chunk whose pairs are summed one by one; 16 is as fast
-FAINTEST = 1e-18  # a sum of weights below this is none: float32 has no number for the square of a smaller one
+LOWEST = -1e30  # minimum level; finite, so that differences of levels are finite
+SMALL_CHUNK = 8  # tokens per chunk whose pairs are summed directly; 16 is as fast
+FAINTEST = 1e-18  # sums of weights below this are zero: the square of a smaller one underflows in float32
 
 QueryFeatures = Float[Array, 'B T N R']
 KeyFeatures = Float[Array, 'B S K R']
@@ -39,8 +39,8 @@ class Memory:
     """State of linear attention, the memory S; axis 0 of every leaf is the batch.
 
     Attributes:
-        sums: of key features times values, in float32 whatever the tokens are in.
-        segment: of the newest token that was not padding; 0 before the first.
+        sums: sums of key features times values, in float32 for every dtype of the tokens.
+        segment: segment of the newest token that was not padding; 0 before the first.
     """
 
     sums: Float[Array, 'B K R H']
@@ -54,10 +54,10 @@ class Memory:
 
 @struct.dataclass
 class LogScaledState(Memory):
-    """Log-scaled state: a memory whose sums are to be multiplied by exp(level).
+    """Log-scaled state: a memory whose actual sums are sums * exp(level).
 
     Attributes:
-        level: the highest gain of a key so far.
+        level: maximum gain of the keys so far.
     """
 
     level: Float[Array, 'B K']
@@ -71,14 +71,14 @@ class LogScaledState(Memory):
 
 @struct.dataclass
 class ChunkDecay:
-    """Chunk decay: the factors by which contributions to the memory have decayed within a chunk.
+    """Decay factors of contributions to the memory within a chunk.
 
-    An axis of one stands where all features R of a head decay alike.
+    The feature axis has size 1 if all features R of a head share a decay.
 
     Attributes:
-        since: of the memory before the chunk, at each token.
-        until: of each token's contribution, at the end of the chunk.
-        kept: of the memory before the chunk, at its end.
+        since: decay of the memory before the chunk, at each token.
+        until: decay of each token's contribution, at the end of the chunk.
+        kept: decay of the memory before the chunk, at its end.
     """
 
     since: Float[Array, 'B T #K #R']
@@ -86,25 +86,25 @@ class ChunkDecay:
     kept: Float[Array, 'B #K #R 1']
 
     def products(self, q: Float[Array, 'B T K G R'], k: Float[Array, 'B T K R']) -> Float[Array, 'B K G T T']:
-        """Return what each query finds of each key of the chunk, decayed; 0 for pairs that are excluded."""
+        """Return the decayed products of queries and keys of the chunk; 0 for excluded pairs."""
         raise NotImplementedError
 
 
 @struct.dataclass
 class HeadDecay(ChunkDecay):
-    """Decay of whole heads. Attributes: those of ChunkDecay; between, of each token's contribution, at each token."""
+    """Decay per head. Attributes: the attributes of ChunkDecay; between, decays between tokens."""
 
     between: Float[Array, 'B #K T T']
 
     @classmethod
     def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'HeadDecay':
-        """Return the decays from their logarithms; those of excluded pairs and tokens are not used.
+        """Return the decays from their logarithms; values of excluded pairs and tokens are ignored.
 
         Args:
-            between: [B #K T T].
-            since: [B #K T].
-            same: whether both are of one segment and j is not after i.
-            old: whether the token is of the segment that the memory is of.
+            between: log decays between tokens [B #K T T].
+            since: log decays since the start of the chunk [B #K T].
+            same: True if both tokens are in one segment and j is not after i.
+            old: True if the token is in the segment of the memory.
         """
         between, since = _exp(between, same[:, None]), _exp(since, old[:, None])
         return cls(_per_token(since), _per_token(between[..., -1, :]), since[..., -1, None, None], between)
@@ -115,11 +115,11 @@ class HeadDecay(ChunkDecay):
 
 @struct.dataclass
 class ChannelDecay(ChunkDecay):
-    """Decay of each feature by itself, with the sums of its logarithms in small chunks of t tokens, C to a chunk.
+    """Decay per feature, with sums of log decays in small chunks of t tokens, C per chunk.
 
-    Attributes: those of ChunkDecay; same, which pairs are not excluded; within, from each token of a small chunk to
-    each; before, from the start of each small chunk to each of its tokens; across, from each token to the start of each
-    later small chunk.
+    Attributes: the attributes of ChunkDecay; same, mask of included pairs; within, sums between tokens of a small
+    chunk; before, from the start of each small chunk to each of its tokens; across, from each token to the start of
+    each later small chunk.
     """
 
     same: Bool[Array, 'B T T']
@@ -131,7 +131,7 @@ class ChannelDecay(ChunkDecay):
     def of(
         cls, log_decay: Float[Array, 'B T K R'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']
     ) -> 'ChannelDecay':
-        """Return the decays of tokens that multiply the memory by exp(log_decay), each feature by its own."""
+        """Return the decays of tokens that multiply each feature of the memory by exp(log_decay)."""
         x = rearrange(log_decay, 'B T K R -> B K R T')
         within, before, across = _sums_in_small_chunks(x)
         since = _exp(jnp.cumsum(log_decay, axis=1), old[..., None, None])
@@ -154,12 +154,12 @@ class ChannelDecay(ChunkDecay):
 
 
 def elu_plus_one(x: Float[Array, '...']) -> Float[Array, '...']:
-    """elu(x) + 1, positive for every x (Katharopoulos et al. 2020, equation 7)."""
+    """Return elu(x) + 1, positive for every x (Katharopoulos et al. 2020, equation 7)."""
     return jnp.where(x > 0, x + 1.0, jnp.exp(jnp.minimum(x, 0.0)))
 
 
 def within_one(x: Float[Array, '*B R']) -> tuple[Float[Array, '*B R'], Float[Array, '*B']]:
-    """Return features scaled so that the largest of each vector is 1, and the logarithm of the divisor."""
+    """Scale the features of each vector to a maximum of 1; return them and the log of the divisor."""
     largest = jax.lax.stop_gradient(jnp.maximum(x.max(axis=-1, keepdims=True), jnp.finfo(x.dtype).tiny))
     return x / largest, jnp.log(largest[..., 0])
 
@@ -173,12 +173,12 @@ def attend(
     state: LogScaledState,
     chunk: int,
 ) -> tuple[Mixed, LogScaledState]:
-    """Attend causally, with weights exp(gain) q.k that sum to one; return the output and the state after it.
+    """Attend causally, with weights exp(gain) q.k that sum to one; return the output and the new state.
 
     Args:
-        q, k, gain: a key's features are exp(gain) k, which itself may not be representable. The largest feature of
-            each query and key is 1, or all are 0.
-        chunk: tokens taken at once.
+        q, k, gain: a key's features are exp(gain) k, which may overflow. The largest feature of each query and key is
+            1, or all are 0.
+        chunk: tokens per chunk.
     """
     row = Row.of(segments, state.segment, chunk)
     inputs = (row.only(q), row.only(k), row.only(_with_ones(v, k.shape[-2])), row.only(gain, LOWEST))
@@ -204,7 +204,7 @@ def attend_all(
 
 
 def _attend_sorted(q: Array, k: Array, gain: Array, v: Array, segments: SameSegment, chunk: int) -> Mixed:
-    """In one row of both, sorted by segment and keys first, a causal query comes after all keys that it may read."""
+    """Attend causally over one row of keys and queries, sorted by segment with keys first."""
     T, S = q.shape[1], k.shape[1]
     row = jnp.concatenate([segments.k_segments, segments.q_segments], axis=1)
     order = jnp.argsort(row, axis=1, stable=True)
@@ -228,11 +228,11 @@ def retain(
     state: Memory,
     chunk: int,
 ) -> tuple[Queries, Memory]:
-    """Return y_t = q_t^T S_t, not normalised, in float32, and the state after.
+    """Return y_t = q_t^T S_t, unnormalised, in float32, and the new state.
 
     Args:
-        log_decay: log a_t, at most 0, of each head, or of each feature of a key.
-        chunk: tokens taken at once.
+        log_decay: log a_t, at most 0, per head, or per feature of a key.
+        chunk: tokens per chunk.
     """
     row = Row.of(segments, state.segment, chunk)
     sums, y = row.scan(_advance_fading, state.sums, *(row.only(x) for x in (q, k, v, log_decay)))
@@ -249,15 +249,15 @@ def exponential_gates(
     state: LogScaledState,
     chunk: int,
 ) -> tuple[Mixed, LogScaledState]:
-    """Return q_t^T S_t / max(|q_t^T n_t|, 1), in float32, and the state after; S adds exp(gain) k v^T, n exp(gain) k.
+    """Return q_t^T S_t / max(|q_t^T n_t|, 1), in float32, and the new state; S adds exp(gain) k v^T, n exp(gain) k.
 
-    The state is scaled by its highest gain so far, decayed since, so gains of any size are exact (Beck et al. 2024,
+    The state is scaled by its decayed maximum gain so far, so gains of any size are exact (Beck et al. 2024,
     equations 15 and 19 to 27, https://arxiv.org/abs/2405.04517).
 
     Args:
         gain: logarithm of the input gate.
         log_decay: logarithm of the forget gate, at most 0.
-        chunk: tokens taken at once.
+        chunk: tokens per chunk.
     """
     row = Row.of(segments, state.segment, chunk)
     inputs = (row.only(q), row.only(k), row.only(_with_ones(v, k.shape[-2])), row.only(gain, LOWEST))
@@ -267,14 +267,14 @@ def exponential_gates(
 
 @struct.dataclass
 class Row:
-    """Tokens of rows cut into whole chunks, numbered by the segments that follow one another.
+    """Tokens of rows split into whole chunks, with consecutive segment numbers.
 
     Attributes:
-        run: 0 for tokens of the segment that the state is of, then one more for each new segment.
+        run: 0 for tokens of the state's segment, then one more for each new segment.
         real: True for a token, False for padding.
-        newest: the segment of the newest token that is not padding.
-        length: tokens without those that fill the last chunk.
-        chunk: tokens in a chunk.
+        newest: segment of the newest token that is not padding.
+        length: number of tokens without the padding of the last chunk.
+        chunk: tokens per chunk.
     """
 
     run: Int[Array, 'B T']
@@ -288,8 +288,8 @@ class Row:
         """Return the row of these segments.
 
         Args:
-            before: the segment that the state is of.
-            chunk: the longest chunk, in tokens.
+            before: segment of the state.
+            chunk: maximum chunk length, in tokens.
         """
         T = segments.shape[1]
         chunk = min(chunk, T)
@@ -301,16 +301,16 @@ class Row:
         return cls(jnp.cumsum(changes, axis=1), real, filled[:, -1], T, chunk)
 
     def only(self, x: Float[Array, 'B T ...'], fill: float = 0.0) -> Float[Array, 'B _ ...']:
-        """Return x, padded to whole chunks, with `fill` for padding; in float32, or float64 where x is."""
+        """Return x, padded to whole chunks with `fill`; in float32, or in float64 if x is."""
         later = [1] * (x.ndim - 2)
         x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         x = jnp.pad(x, ((0, 0), (0, self.run.shape[1] - x.shape[1]), *[(0, 0) for _ in later]))
         return jnp.where(self.real.reshape(*self.real.shape, *later), x, fill)
 
     def scan(self, advance: Callable[..., Any], state: PyTree, *inputs: Array) -> tuple[PyTree, Queries]:
-        """Fold `advance(state, same, old, *inputs)` over the chunks; return the state after, and y of all tokens.
+        """Scan `advance(state, same, old, *inputs)` over the chunks; return the new state, and y of all tokens.
 
-        The backward pass keeps the state before each chunk, and recomputes the rest.
+        The forward pass saves the state before each chunk, and the backward pass recomputes the rest.
         """
         run = self._chunks(self.run)
         before = jnp.concatenate([jnp.zeros_like(run[:1, :, -1]), run[:-1, :, -1]])
@@ -332,10 +332,10 @@ class Row:
 def chunk_decay(
     log_decay: Float[Array, 'B T K'] | Float[Array, 'B T K R'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']
 ) -> ChunkDecay:
-    """Return the decays of a chunk in which token t multiplies the memory by exp(log_decay_t), by head or by feature.
+    """Return the decays of a chunk in which token t multiplies the memory by exp(log_decay_t), per head or feature.
 
-    Each pair has a sum of its own: as a difference of running totals it would lose what large totals round away. No
-    exponent is above 0, and nothing is divided by a decay, so any decay from 1 to 0 is exact.
+    Each pair has a separate sum: a difference of cumulative sums would lose precision. No exponent is above 0, and
+    nothing is divided by a decay, so any decay from 1 to 0 is exact.
     """
     if log_decay.ndim == 4:
         return ChannelDecay.of(log_decay, same, old)
@@ -344,7 +344,7 @@ def chunk_decay(
 
 
 def _sums_between(x: Float[Array, 'B K T']) -> Float[Array, 'B K T T']:
-    """[i, j], for i not before j: the sum of x after j up to i, of which nothing is subtracted."""
+    """Return [i, j], for i >= j: the sum of x after j up to i, computed without subtraction."""
     within, before, across = _sums_in_small_chunks(x)
     own = jnp.eye(before.shape[-2], dtype=bool)[:, None, :, None]
     sums = jnp.where(own, within[..., None, :], before[..., None, None] + across[..., :, None, :, :])
@@ -352,8 +352,8 @@ def _sums_between(x: Float[Array, 'B K T']) -> Float[Array, 'B K T T']:
 
 
 def _sums_in_small_chunks(x: Float[Array, '*B T']) -> tuple[Array, Array, Array]:
-    """Return the sums whose [i, j] is that after j up to i: of two tokens of one small chunk [*B C t t], from the start
-    of a small chunk [*B C t], and from each token to the start of each small chunk, of use for later ones [*B C C t].
+    """Return sums of x after j up to i: between tokens of one small chunk [*B C t t], from the start of a small chunk
+    [*B C t], and from each token to the start of each later small chunk [*B C C t].
 
     The secondary chunking of Yang et al. 2023, section 4, https://arxiv.org/abs/2312.06635.
     """
@@ -366,13 +366,13 @@ def _sums_in_small_chunks(x: Float[Array, '*B T']) -> tuple[Array, Array, Array]
 
 
 def _sums_of_pairs(x: Float[Array, '*B T']) -> Float[Array, '*B T T']:
-    """[i, j]: the sum of x after j up to i (`segsum` of Dao, Gu 2024, listing 1, https://arxiv.org/abs/2405.21060)."""
+    """Return [i, j]: the sum of x after j up to i (`segsum` of Dao, Gu 2024, listing 1, https://arxiv.org/abs/2405.21060)."""
     later = jnp.tri(x.shape[-1], k=-1, dtype=bool)
     return jnp.cumsum(jnp.where(later, x[..., :, None], 0.0), axis=-2)
 
 
 def read_and_write(sums: Array, left: ChunkDecay, q: Array, k: Array, v: Array) -> tuple[Array, Queries]:
-    """Return the memory with a chunk added, and the output of each of its tokens, its own value included."""
+    """Return the memory with a chunk added, and the output of each of its tokens, including its own value."""
     q = rearrange(q, 'B T (K G) R -> B T K G R', K=k.shape[-2])
     old = jnp.einsum('BTKGR,BKRH->BTKGH', q * left.since[..., None, :], sums)
     y = old + jnp.einsum('BKGTS,BSKH->BTKGH', left.products(q, k), v)
@@ -386,7 +386,7 @@ def _per_token(x: Float[Array, 'B K T']) -> Float[Array, 'B T K 1']:
 
 
 def normalised(y: Float[Array, 'B T N U']) -> Queries:
-    """Return y divided by its last feature, the sum of the weights; 0 where that is 0."""
+    """Return y divided by its last feature, the sum of the weights; 0 if the sum is 0."""
     total = y[..., -1:]
     some = total > FAINTEST
     return jnp.where(some, y[..., :-1] / jnp.where(some, total, 1.0), 0.0)
@@ -409,7 +409,7 @@ def _advance_gated(
     gain, log_decay = jnp.swapaxes(gain, 1, 2), jnp.swapaxes(log_decay, 1, 2)
     between = gain[..., None, :] + _sums_between(log_decay)
     since = state[1][..., None] + jnp.cumsum(log_decay, axis=-1)
-    # A level below 0 would scale the 1 of the denominator up, without bound.
+    # A level below 0 would scale up the 1 of the denominator without bound.
     left, highest = _levelled(between, since, same, old, 0.0)
     sums, y = read_and_write(state[0], left, q, k, v)
     floor = jnp.maximum(jnp.exp(-highest), FAINTEST)
@@ -418,7 +418,7 @@ def _advance_gated(
 
 
 def _levelled(between: Array, since: Array, same: Array, old: Array, least: float) -> tuple[HeadDecay, Array]:
-    """Return the decays, their logarithms less the highest of each token [B K T], and that."""
+    """Return the decays, with each token's maximum [B K T] subtracted from the log-decays, and the maximum."""
     highest = jnp.where(same[:, None], between, LOWEST).max(axis=-1)
     highest = jnp.maximum(jnp.maximum(highest, jnp.where(old[:, None], since, LOWEST)), least)
     return HeadDecay.of(between - highest[..., :, None], since - highest, same, old), highest
@@ -429,11 +429,11 @@ def _exp(x: Array, where: Array) -> Array:
 
 
 def _with_ones(v: Values, heads: int) -> Float[Array, 'B S K U']:
-    """The values of each key head, which may share them, and a feature more that counts."""
+    """Return the values of each key head, which may be shared, with an appended feature of ones."""
     v = jnp.repeat(v, heads // v.shape[-2], axis=-2)
     return jnp.pad(v.astype(jnp.float32), (*[(0, 0)] * 3, (0, 1)), constant_values=1.0)
 
 
 def _gather(x: Array, index: Int[Array, 'B T']) -> Array:
-    """Take along axis 1, the same for all later axes."""
+    """Take along axis 1, with the same index for all later axes."""
     return jnp.take_along_axis(x, index.reshape(*index.shape, *[1] * (x.ndim - 2)), axis=1)

@@ -17,7 +17,7 @@ def cross_entropy(
     smoothing: float | Float[Array, ''] = 0.0,
     z_loss: float | Float[Array, ''] = 0.0,
 ) -> Float[Array, '*B']:
-    """Cross-entropy of each target, in float32 nats; nothing but the logits is kept for the backward pass.
+    """Cross-entropy of each target, in float32 nats; the backward pass stores only the logits.
 
     With smoothing e the target distribution is (1 - e) one-hot + e / V (Szegedy et al. 2016, section 7). With a z-loss
     z log^2(sum of exp(logits)) is added to each (Chowdhery et al. 2022, "PaLM", section 5,
@@ -36,7 +36,7 @@ def _forward(
     logits: Array, targets: Array, smoothing: Scale, z_loss: Scale
 ) -> tuple[Array, tuple[Array, Array, Array, Array, Scale, Scale]]:
     wide = logits.astype(jnp.float32)
-    # Kept apart from the log of the sum, which would lose its digits beside a large maximum.
+    # Kept separate from the log of the sum, which would lose its digits when added to a large maximum.
     highest = wide.max(axis=-1)
     total = jnp.exp(wide - highest[..., None]).sum(axis=-1)
     hit = jnp.take_along_axis(wide, targets[..., None], axis=-1)[..., 0]

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention masks as values: which query may attend to which key, True where it may.
+"""Attention masks as values: True for pairs of query and key that may attend.
 
-A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value serves the
-whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` answers from ranges
-of indices alone, while tracing, so that blocks in which nothing may attend are skipped.
+A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value works for the
+whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` is evaluated on ranges
+of indices during tracing, so that fully masked blocks are skipped.
 
-Most masks depend on the distance of two tokens alone. Those that are `anchored` count from the first token of a
-sequence, which may be anywhere in a packed row: `within_segments` has them count within each segment. Keys more than
-`lookback` tokens before a query need not be kept for decoding; a mask with a `lookahead` of 0 tokens is causal.
+Most masks depend only on the distance of two tokens. `anchored` masks count from the first token of a sequence, which
+may be anywhere in a packed row: `within_segments` makes them count within each segment. Decoding need not keep keys
+more than `lookback` tokens before a query; a mask with a `lookahead` of 0 tokens is causal.
 """
 
 import functools
@@ -50,38 +50,36 @@ __all__ = [
 
 
 class MaskBase:
-    """Base of masks: they combine by `&` and `|`, and say which blocks may be skipped."""
+    """Base of masks, which combine with `&` and `|` and declare blocks that can be skipped."""
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         raise NotImplementedError
 
     def live(self, q: range, k: range) -> bool:
-        """Return False where it is known while tracing that no query of q may attend to a key of k."""
+        """Return False if it is known during tracing that no query of q attends to a key of k."""
         return len(q) > 0 and len(k) > 0
 
     @property
     def anchored(self) -> bool:
-        """Whether it matters where the sequence starts, and not only how far apart two tokens are."""
+        """True if the mask depends on the start of the sequence, and not only on the distance of two tokens."""
         return False
 
     @property
     def lookback(self) -> int | None:
-        """Largest distance, in tokens, from a query back to a key that it attends to; None where there is no bound."""
+        """Maximum distance, in tokens, from a query back to an allowed key; None for no bound."""
         return None
 
     @property
     def lookahead(self) -> int | None:
-        """Largest distance, in tokens, from a query ahead to a key that it attends to: 0 under a causal mask; None
-        where no bound is known.
-        """
+        """Maximum distance, in tokens, from a query forward to an allowed key: 0 if causal; None if unknown."""
         return None
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return `live` for a sequence that may start anywhere in the row: False where it is False for every start."""
+        """Return `live` for a sequence that may start anywhere in the row: False if it is False for every start."""
         return self.live(q, k)
 
     def of(self, context: LayerContext) -> 'MaskBase':
-        """Return the mask for these rows, where it depends on the context."""
+        """Return the mask for these rows, if it depends on the context."""
         return self
 
     def __and__(self, other: 'MaskBase') -> 'MaskBase':
@@ -93,7 +91,7 @@ class MaskBase:
 
 @struct.dataclass
 class Both(MaskBase):
-    """Attend where the two masks both allow it."""
+    """Intersection of two masks."""
 
     first: MaskBase
     second: MaskBase
@@ -102,7 +100,7 @@ class Both(MaskBase):
         return self.first(q_index, k_index) & self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether both masks are live for the block."""
+        """Return True if both masks are live for the block."""
         return self.first.live(q, k) and self.second.live(q, k)
 
     def of(self, context: LayerContext) -> MaskBase:
@@ -111,27 +109,27 @@ class Both(MaskBase):
 
     @property
     def anchored(self) -> bool:
-        """Whether either mask is anchored."""
+        """True if either mask is anchored."""
         return self.first.anchored or self.second.anchored
 
     @property
     def lookback(self) -> int | None:
-        """The smaller of the two bounds, in tokens; None where neither mask has one."""
+        """Smaller of the two bounds, in tokens; None if neither mask has one."""
         return min(_bounds(self, 'lookback'), default=None)
 
     @property
     def lookahead(self) -> int | None:
-        """The smaller of the two bounds, in tokens; None where neither mask has one."""
+        """Smaller of the two bounds, in tokens; None if neither mask has one."""
         return min(_bounds(self, 'lookahead'), default=None)
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return whether both masks may be live for some start of the sequence in the row."""
+        """Return True if both masks may be live for some start of the sequence in the row."""
         return self.first.live_anywhere(q, k) and self.second.live_anywhere(q, k)
 
 
 @struct.dataclass
 class Either(MaskBase):
-    """Attend where at least one of the two masks allows it."""
+    """Union of two masks."""
 
     first: MaskBase
     second: MaskBase
@@ -140,37 +138,37 @@ class Either(MaskBase):
         return self.first(q_index, k_index) | self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether at least one mask is live for the block."""
+        """Return True if at least one mask is live for the block."""
         return self.first.live(q, k) or self.second.live(q, k)
 
     def of(self, context: LayerContext) -> MaskBase:
-        """Return both masks for these rows, combined by `|`."""
+        """Return both masks for these rows, combined with `|`."""
         return self.first.of(context) | self.second.of(context)
 
     @property
     def anchored(self) -> bool:
-        """Whether either mask is anchored."""
+        """True if either mask is anchored."""
         return self.first.anchored or self.second.anchored
 
     @property
     def lookback(self) -> int | None:
-        """The larger of the two bounds, in tokens; None unless both masks have one."""
+        """Larger of the two bounds, in tokens; None unless both masks have one."""
         bounds = _bounds(self, 'lookback')
         return max(bounds) if len(bounds) == 2 else None
 
     @property
     def lookahead(self) -> int | None:
-        """The larger of the two bounds, in tokens; None unless both masks have one."""
+        """Larger of the two bounds, in tokens; None unless both masks have one."""
         bounds = _bounds(self, 'lookahead')
         return max(bounds) if len(bounds) == 2 else None
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return whether at least one mask may be live for some start of the sequence in the row."""
+        """Return True if at least one mask may be live for some start of the sequence in the row."""
         return self.first.live_anywhere(q, k) or self.second.live_anywhere(q, k)
 
 
 def _bounds(pair: Both | Either, name: str) -> list[int]:
-    """The `lookback` or `lookahead` of each of the two masks that has one."""
+    """Return the `lookback` or `lookahead` of the masks that have one."""
     found = (getattr(mask, name) for mask in (pair.first, pair.second))
     return [bound for bound in found if bound is not None]
 
@@ -191,7 +189,7 @@ class Causal(MaskBase):
         return q_index[..., :, None] >= k_index[..., None, :]
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block's last query is at its first key or after it."""
+        """Return True if the block's last query is not before its first key."""
         return super().live(q, k) and q[-1] >= k[0]
 
     @property
@@ -207,7 +205,7 @@ class Window(MaskBase):
     Also called: sliding window, local, local attention, SWA.
 
     Attributes:
-        left, right: tokens on either side. The query's own position does not count.
+        left, right: tokens on either side, without the query's own.
     """
 
     left: CountOrZero = struct.field(pytree_node=False)
@@ -218,7 +216,7 @@ class Window(MaskBase):
         return (distance <= self.left) & (distance >= -self.right)
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the nearest query and key of the block are within the window."""
+        """Return True if the nearest query and key of the block are within the window."""
         return super().live(q, k) and q[0] - k[-1] <= self.left and k[0] - q[-1] <= self.right
 
     @property
@@ -234,10 +232,10 @@ class Window(MaskBase):
 
 @struct.dataclass
 class Strided(MaskBase):
-    """Query i attends to keys j that are a multiple of the stride away (Child et al. 2019, section 4.3, A^(2)).
+    """Query i attends to keys at distances that are multiples of the stride (Child et al. 2019, section 4.3, A^(2)).
 
     Attributes:
-        stride: tokens.
+        stride: in tokens.
     """
 
     stride: Count = struct.field(pytree_node=False)
@@ -249,7 +247,7 @@ class Strided(MaskBase):
         return (q_index[..., :, None] - k_index[..., None, :]) % self.stride == 0
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether a multiple of the stride lies between the block's least and greatest distance."""
+        """Return True if a multiple of the stride lies between the block's least and greatest distance."""
         if not super().live(q, k):
             return False
         nearest, furthest = q[0] - k[-1], q[-1] - k[0]
@@ -265,7 +263,7 @@ class Anchored(MaskBase):
         return True
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return whether neither range is empty: for some start of the sequence the block may be live."""
+        """Return True if neither range is empty: the block may be live for some start of the sequence."""
         return MaskBase.live(self, q, k)
 
 
@@ -286,13 +284,13 @@ class Chunked(Anchored):
         return q_index[..., :, None] // self.length == k_index[..., None, :] // self.length
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether a query and a key of the block share a chunk."""
+        """Return True if a query and a key of the block share a chunk."""
         if not super().live(q, k):
             return False
         return q[0] // self.length <= k[-1] // self.length and k[0] // self.length <= q[-1] // self.length
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return whether a query and a key of the block are less than `length` tokens apart."""
+        """Return True if a query and a key of the block are less than `length` tokens apart."""
         return Window(self.length - 1, self.length - 1).live(q, k)
 
     @property
@@ -308,7 +306,7 @@ class Chunked(Anchored):
 
 @struct.dataclass
 class ChunkedWithMemory(Anchored):
-    """Query i attends to its chunk, what follows it and the tokens just before it (Dai et al. 2019, section 3.2).
+    """Query i attends to its chunk, to later tokens and to the memory before the chunk (Dai et al. 2019, section 3.2).
 
     `Causal() & ChunkedWithMemory(n, m)` is recurrence over segments of n tokens with a memory of m.
 
@@ -332,11 +330,11 @@ class ChunkedWithMemory(Anchored):
         return k_index[..., None, :] >= first[..., :, None]
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block's last key is not before the memory of its first query's chunk."""
+        """Return True if the block's last key is not before the memory of its first query's chunk."""
         return super().live(q, k) and k[-1] >= q[0] // self.length * self.length - self.memory
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return whether the block's first query is at most `lookback` tokens after its last key."""
+        """Return True if the block's first query is at most `lookback` tokens after its last key."""
         return super().live_anywhere(q, k) and q[0] - k[-1] <= self.lookback
 
     @property
@@ -350,8 +348,8 @@ class Summary(Anchored):
     """Every query attends to the last `count` keys of each chunk (Child et al. 2019, section 4.3, A^(2) of "fixed").
 
     Attributes:
-        length: of a chunk, in tokens.
-        count: keys at its end.
+        length: chunk length, in tokens.
+        count: number of keys at the end of a chunk.
     """
 
     length: Count = struct.field(pytree_node=False)
@@ -360,14 +358,14 @@ class Summary(Anchored):
     def __post_init__(self) -> None:
         require_positive('ops.mask:Summary', length=self.length, count=self.count)
         if self.count > self.length:
-            raise UserError(f'ops.mask:Summary: a chunk of {self.length} tokens has no {self.count} last ones')
+            raise UserError(f'ops.mask:Summary: count {self.count} exceeds the chunk length of {self.length} tokens')
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         allowed = k_index[..., None, :] % self.length >= self.length - self.count
         return jnp.broadcast_to(allowed, (*q_index.shape, k_index.shape[-1]))
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block has one of the last `count` keys of a chunk."""
+        """Return True if the block has one of the last `count` keys of a chunk."""
         a_chunk_ends = len(k) > 0 and k[0] // self.length != k[-1] // self.length
         return super().live(q, k) and (a_chunk_ends or k[-1] % self.length >= self.length - self.count)
 
@@ -377,7 +375,7 @@ class Prefix(Anchored):
     """Every query attends to the first keys (Raffel et al. 2020, section 3.2.1: `Causal() | Prefix(p)`, a prefix LM).
 
     Attributes:
-        count: keys at the start of the sequence.
+        count: number of keys at the start of the sequence.
     """
 
     count: Count = struct.field(pytree_node=False)
@@ -386,11 +384,11 @@ class Prefix(Anchored):
         return jnp.broadcast_to(k_index[..., None, :] < self.count, (*q_index.shape, k_index.shape[-1]))
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block's first key is in the prefix."""
+        """Return True if the block's first key is in the prefix."""
         return super().live(q, k) and k[0] < self.count
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """Return whether the block's first key is less than `count` tokens after its last query."""
+        """Return True if the block's first key is less than `count` tokens after its last query."""
         # The sequence starts at the query or before it.
         return super().live_anywhere(q, k) and k[0] - q[-1] < self.count
 
@@ -402,10 +400,10 @@ class Prefix(Anchored):
 
 @struct.dataclass
 class PrefixOfRow(Anchored):
-    """Every query attends to the first keys of its row, as many as there are of each.
+    """Every query attends to the prefix of its row.
 
     Attributes:
-        counts: keys at the start of the sequence.
+        counts: prefix length of each row.
     """
 
     counts: Int[Array, 'B']
@@ -420,12 +418,11 @@ class CausalAfterPrefix(Causal):
     """Prefix LM mask: query i attends to keys j <= i, and to the whole prefix of its row.
 
     Raffel et al. 2020, section 3.2.1, https://arxiv.org/abs/1910.10683; Liu et al. 2018, section 4.2.3,
-    https://arxiv.org/abs/1801.10198, whose decoder has source and target in one row. Rows without a prefix,
-    as of a language model, are causal.
+    https://arxiv.org/abs/1801.10198, whose decoder has source and target in one row. Rows without a prefix are causal.
     """
 
     def of(self, context: LayerContext) -> MaskBase:
-        """Return the mask with each row's prefix, taken from the context; plain causal where it has none."""
+        """Return the mask with each row's prefix from the context; causal without prefixes."""
         return self if context.prefix is None else Causal() | PrefixOfRow(context.prefix)
 
 
@@ -443,23 +440,23 @@ class Global(Anchored):
         return (q_index[..., :, None] < self.count) | (k_index[..., None, :] < self.count)
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block has a query or a key among the first `count` tokens."""
+        """Return True if the block has a query or a key among the first `count` tokens."""
         return super().live(q, k) and min(q[0], k[0]) < self.count
 
 
 @struct.dataclass
 class RandomBlocks(Anchored):
-    """Each block of queries attends to blocks of keys drawn once and for all (Zaheer et al. 2020, section 2, "random").
+    """Each block of queries attends to fixed random blocks of keys (Zaheer et al. 2020, section 2, "random").
 
-    Drawn without replacement among the other blocks; beyond `length` there are none. The draws of a block depend on the
-    seed and on its number, and where `before` is set on nothing else.
+    They are drawn without replacement among the other blocks, up to `length`. With `before`, the draws of a block
+    depend only on the seed and its number.
 
     Attributes:
-        size: tokens in a block.
+        size: tokens per block.
         count: blocks drawn for each block.
-        length: the longest sequence, in tokens.
-        seed: of the draws.
-        before: draw among the blocks before the query's alone, as a causal mask needs.
+        length: maximum sequence length, in tokens.
+        seed: seed of the draws.
+        before: draw only among earlier blocks, for causal masks.
     """
 
     size: Count = struct.field(pytree_node=False)
@@ -478,7 +475,7 @@ class RandomBlocks(Anchored):
         return jnp.asarray(self._table()).at[blocks].get(mode='fill', fill_value=False)
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the block overlaps a pair of blocks that was drawn."""
+        """Return True if the block overlaps a drawn pair of blocks."""
         if not super().live(q, k):
             return False
         rows, columns = (slice(part[0] // self.size, part[-1] // self.size + 1) for part in (q, k))
@@ -505,10 +502,10 @@ def _drawn_blocks(blocks: int, count: int, seed: int, before: bool) -> Bool[np.n
 
 @struct.dataclass
 class SameSegment(MaskBase):
-    """Tokens attend within their own segment; segment 0 is padding, and nothing attends to it.
+    """Tokens attend within their own segment; nothing attends to segment 0, which is padding.
 
     Attributes:
-        q_segments, k_segments: segment of each query and of each key, looked up by index.
+        q_segments, k_segments: segments of queries and keys, by index.
     """
 
     q_segments: Int[Array, 'B T']
@@ -522,11 +519,11 @@ class SameSegment(MaskBase):
 
 @struct.dataclass
 class ByPosition(MaskBase):
-    """Mask by the positions of tokens, and not by their places in the row.
+    """Mask applied to positions instead of indices in the row.
 
     Attributes:
-        q_positions, k_positions: of each query and of each key, looked up by index.
-        aligned: whether a query and a key at the same place are the same token.
+        q_positions, k_positions: positions of queries and keys, by index.
+        aligned: True if a query and a key at the same index are the same token.
     """
 
     mask: MaskBase
@@ -538,13 +535,13 @@ class ByPosition(MaskBase):
         return self.mask(self.q_positions[:, q_index], self.k_positions[:, k_index])
 
     def live(self, q: range, k: range) -> bool:
-        """Return whether the mask may be live for some start of the sequence; True where tokens are not aligned."""
+        """Return True if the mask may be live for some start of the sequence, or tokens are not aligned."""
         return super().live(q, k) and (not self.aligned or self.mask.live_anywhere(q, k))
 
 
 @struct.dataclass
 class Given(MaskBase):
-    """Mask computed beforehand for the queries and keys at hand; the indices are ignored.
+    """Precomputed mask for fixed queries and keys; the indices are ignored.
 
     Attributes:
         allowed: True where a query may attend to a key.
@@ -556,7 +553,7 @@ class Given(MaskBase):
         return self.allowed
 
     def live(self, q: range, k: range) -> bool:
-        """Refuse: the mask is of one set of queries and keys, not of blocks.
+        """Raise an error: the mask has no blocks.
 
         Raises:
             TypeError: always.
@@ -565,7 +562,7 @@ class Given(MaskBase):
 
 
 def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
-    """Return the mask for rows of several segments: tokens attend within their own, each a sequence by itself."""
+    """Return the mask for packed rows: tokens attend within their segment, each treated as a separate sequence."""
     keys = context if context.source is None else context.source
     if context.segments is None and keys.segments is None:
         return mask
@@ -576,10 +573,10 @@ def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
 
 
 def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:
-    """Return the mask that allows what all masks allow: `causal & window`, as a config writes it."""
+    """Return the intersection of masks, such as `causal & window`, for configs."""
     return functools.reduce(operator.and_, (mask() for mask in masks))
 
 
 def any_of(masks: tuple[Part[Mask], ...]) -> MaskBase:
-    """Return the mask that allows what at least one of the masks allows."""
+    """Return the union of masks."""
     return functools.reduce(operator.or_, (mask() for mask in masks))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masked language modelling: choose tokens and mask them, with a key for each row, wherever it is in a batch.
+"""Masked language modelling: choose tokens and mask them, with a PRNG key per row, independent of the batch.
 
 Devlin et al. 2019, "BERT", section 3.1 and appendix A.1, https://arxiv.org/abs/1810.04805
 """
@@ -19,29 +19,29 @@ RowKeys = Key[Array, 'B']
 class Chosen:
     """Tokens chosen for masking.
 
-    Attributes: their places in the row; 1 where a place counts, 0 for the unused places of a short row.
+    Attributes: indices in the row; 1 for used entries, 0 for unused entries of a short row.
     """
 
     at: Int[Array, 'B M']
     counts: Float[Array, 'B M']
 
     def read(self, values: Int[Array, 'B T']) -> Int[Array, 'B M']:
-        """Return the values at the places."""
+        """Gather the values of the chosen tokens."""
         return jnp.take_along_axis(values, self.at, axis=-1)
 
     def write(self, values: Int[Array, 'B T'], new: Int[Array, 'B M']) -> Int[Array, 'B T']:
-        """Return the values with new ones at the places that count."""
+        """Scatter new values to the chosen tokens."""
         kept = jnp.where(self.counts > 0, new, self.read(values))
         return jax.vmap(lambda row, at, put: row.at[at].set(put))(values, self.at, kept)
 
 
 def row_keys(key: Key[Array, ''], rows: Int[Array, 'B']) -> RowKeys:
-    """Return a PRNG key for each row, by its number."""
+    """Return a PRNG key for each row number."""
     return jax.vmap(jax.random.fold_in, (None, 0))(key, rows)
 
 
 def budget(share: float, length: int) -> int:
-    """Return M, the number of tokens chosen of a full row."""
+    """Return the number of chosen tokens of a full row (M)."""
     return max(1, round(share * length))
 
 
@@ -57,7 +57,7 @@ def choose_tokens(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> C
 def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> Chosen:
     """Choose whole words, in a random order, for as long as they fit into the share of the tokens.
 
-    The first one is always chosen, as far as M reaches. Whole-word masking: the BERT repository, 31 May 2019,
+    The first one is always chosen, up to M tokens. Whole-word masking: the BERT repository, 31 May 2019,
     https://github.com/google-research/bert
     """
 
@@ -74,7 +74,7 @@ def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> Ch
 
 
 def _first(order: Float[Array, 'T'], share: float) -> Chosen:
-    """The places of the least numbers, as many as the share of those that are finite."""
+    """Return the indices of the smallest numbers, for a share of the finite ones."""
     T = order.shape[0]
     M = budget(share, T)
     at = jnp.argsort(order)[:M]
@@ -85,12 +85,12 @@ def _first(order: Float[Array, 'T'], share: float) -> Chosen:
 def corrupt(
     keys: RowKeys, tokens: Int[Array, 'B M'], mask: Int[Array, 'B'], vocabulary: int, shares: tuple[float, float]
 ) -> Int[Array, 'B M']:
-    """Replace tokens by [MASK], some by any token, and leave the rest: 80%, 10% and 10% in BERT.
+    """Replace tokens by [MASK], by random tokens, or keep them: 80%, 10% and 10% in BERT.
 
     Args:
-        mask: the id of [MASK].
-        vocabulary: V; a random token is any of V.
-        shares: of [MASK], and of random tokens.
+        mask: id of [MASK].
+        vocabulary: number of tokens (V) for random tokens.
+        shares: shares of [MASK] and of random tokens.
     """
 
     def one(key: Array, tokens: Int[Array, 'M'], mask: Int[Array, '']) -> Int[Array, 'M']:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse attention patterns as published, made of the masks of `ops.mask`. `& Causal()` makes any of them causal."""
+"""Published sparse attention patterns, composed of the masks of `ops.mask`. `& Causal()` makes any of them causal."""
 
 from saccade.ops.mask import Causal, Chunked, Global, MaskBase, Prefix, RandomBlocks, Strided, Summary, Window
 from saccade.types import require_positive
@@ -9,7 +9,7 @@ __all__ = ['big_bird', 'dilated_window', 'longformer', 'prefix_lm', 'sparse_fixe
 
 
 def dilated_window(left: int, right: int, dilation: int) -> MaskBase:
-    """A window with gaps: every `dilation`-th key, `left` of them before the query and `right` behind it.
+    """Dilated window: every `dilation`-th key, `left` of them before the query and `right` after it.
 
     Beltagy et al. 2020, "Longformer: The Long-Document Transformer", section 3.1, https://arxiv.org/abs/2004.05150
     """
@@ -18,7 +18,7 @@ def dilated_window(left: int, right: int, dilation: int) -> MaskBase:
 
 
 def longformer(left: int, right: int, tokens: int) -> MaskBase:
-    """A window, and the first tokens, which attend to all and are attended to by all.
+    """Longformer: a window, and global tokens at the start.
 
     Beltagy et al. 2020, "Longformer: The Long-Document Transformer", section 3.1, https://arxiv.org/abs/2004.05150
     """
@@ -26,30 +26,30 @@ def longformer(left: int, right: int, tokens: int) -> MaskBase:
 
 
 def big_bird(side: int, tokens: int, size: int, count: int, length: int, seed: int) -> MaskBase:
-    """A window, global tokens, and blocks of keys drawn at random for each block of queries.
+    """BigBird: a window, global tokens, and random blocks of keys for each block of queries.
 
     Zaheer et al. 2020, "Big Bird: Transformers for Longer Sequences", section 2, https://arxiv.org/abs/2007.14062
-    The authors' code draws among the blocks that are neither in the window nor global; ours among all others.
+    The authors' code draws among blocks that are neither in the window nor global; ours among all others.
 
     Args:
         side: tokens of the window on either side.
-        tokens: global ones, at the start.
+        tokens: number of global tokens at the start.
         size, count, length, seed: as for `ops.mask:RandomBlocks`.
     """
     return Window(side, side) | Global(tokens) | RandomBlocks(size, count, length, seed)
 
 
 def sparse_strided(stride: int) -> MaskBase:
-    """The last `stride` keys, and every `stride`-th one before them; causal.
+    """Strided pattern: the last `stride` keys, and every `stride`-th key before them; causal.
 
     Child et al. 2019, "Generating Long Sequences with Sparse Transformers", section 4.3, https://arxiv.org/abs/1904.10509
-    The paper gives the two sets to different heads or layers, or, as here, all heads both ("merged").
+    The paper assigns the two sets to different heads or layers, or, as here, both to all heads ("merged").
     """
     return Causal() & (Window(stride) | Strided(stride))
 
 
 def sparse_fixed(length: int, count: int) -> MaskBase:
-    """The keys of one's own chunk, and the last `count` of every chunk before it; causal.
+    """Fixed pattern: the keys of the query's own chunk, and the last `count` keys of every earlier chunk; causal.
 
     Child et al. 2019, "Generating Long Sequences with Sparse Transformers", section 4.3, https://arxiv.org/abs/1904.10509
     """
@@ -57,7 +57,7 @@ def sparse_fixed(length: int, count: int) -> MaskBase:
 
 
 def prefix_lm(count: int) -> MaskBase:
-    """The first tokens attend to each other in both directions, the others to what came before them.
+    """Prefix LM: bidirectional attention among the first tokens, causal attention for the others.
 
     Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section
     3.2.1, https://arxiv.org/abs/1910.10683

@@ -4,8 +4,8 @@
 
     A = softmax(scale Q K^T + terms, masked);  Y = A V        (Vaswani et al. 2017, equation 1)
 
-The scoring says which softmax variant is used. Queries may be taken in chunks, each of which attends only to the keys
-that the mask leaves it; the numbers are the same. For a causal mask and C chunks this saves (C - 1) / 2C of the work.
+The scoring has the softmax variant. Queries may be processed in chunks that attend only to keys within the mask, with
+equal results. For a causal mask and C chunks this saves (C - 1) / 2C of the work.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ def attend(
 
 
 def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: int) -> Mixed:
-    """Attend by T/chunks queries at a time, to the span of keys that may be live for them."""
+    """Attend with T/chunks queries at a time to their live span of keys."""
     T, S = q.shape[1], k.shape[1]
     size = -(-T // chunks)
 
@@ -36,7 +36,7 @@ def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: i
 
 
 def live_span(scoring: Scoring, rows: range, keys: int, size: int) -> range:
-    """Return the smallest span of whole blocks of keys outside of which nothing is live for these queries."""
+    """Return the smallest span of whole blocks of keys that contains all live keys of these queries."""
     blocks = [range(start, min(start + size, keys)) for start in range(0, keys, size)]
     live = [block for block in blocks if scoring.mask.live(rows, block)]
     return range(live[0].start, live[-1].stop) if live else range(min(size, keys))

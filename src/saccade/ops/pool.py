@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling: one vector for a row of tokens. Padding does not count in a mean or a maximum."""
+"""Pooling of a row of tokens to one vector. Padding is excluded from means and maxima."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float

@@ -47,7 +47,7 @@ def project(x: Float[Array, '*batch D'], kernel: Float[Array, 'D *out']) -> Floa
 def project_together(
     inputs: Mapping[str, Float[Array, '*batch D']], kernels: Mapping[str, Float[Array, 'D _ _']]
 ) -> dict[str, Float[Array, '*batch _ _']]:
-    """Project each input by the kernel of its name: of those that are one array, in one product with kernels joined."""
+    """Project each input with the kernel of its name; inputs that are the same array share one product."""
     found = {}
     for _, group in itertools.groupby(inputs, lambda name: id(inputs[name])):
         names = list(group)

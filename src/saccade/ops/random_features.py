@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 
 @functools.cache
 def orthogonal_directions(count: int, width: int, seed: int) -> Float[np.ndarray, 'R H']:
-    """Normal vectors, orthogonal to one another in groups of `width` (Choromanski et al. 2021, section 2.4).
+    """Draw normal vectors, orthogonal in groups of `width` (Choromanski et al. 2021, section 2.4).
 
-    Their lengths are those of independent normal vectors, so that each alone is normal. The generator is the one whose
-    numbers NumPy has frozen: a model keeps its features for good.
+    Their norms are drawn as for independent normal vectors, so each vector is normal. The random generator is NumPy's
+    legacy generator with a frozen stream, so the features of a model never change.
     """
     random = np.random.RandomState(seed)
     squares = [_rotation(random.standard_normal((width, width))) for _ in range(-(-count // width))]
@@ -24,7 +24,7 @@ def orthogonal_directions(count: int, width: int, seed: int) -> Float[np.ndarray
 
 
 def _rotation(normal: Float[np.ndarray, 'H H']) -> Float[np.ndarray, 'H H']:
-    """Orthogonal, and equally likely in every direction: the signs of the factors are not left to the library."""
+    """Return a uniformly distributed orthogonal matrix; the signs of the QR factors are fixed here."""
     q, r = np.linalg.qr(normal)
     return (q * np.sign(np.diag(r))).T
 
@@ -32,10 +32,7 @@ def _rotation(normal: Float[np.ndarray, 'H H']) -> Float[np.ndarray, 'H H']:
 def positive_features(
     x: Float[Array, '*B H'], directions: Float[np.ndarray, 'R H']
 ) -> tuple[Float[Array, '*B R'], Float[Array, '*B']]:
-    """exp(w.x - |x|^2 / 2) of each direction w (equation 5), and the logarithm of a factor that is left out of all.
-
-    The largest of a vector's features is 1.
-    """
+    """Return exp(w.x - |x|^2 / 2) of each direction w (equation 5), scaled to a maximum of 1, and the log scale."""
     x = x.astype(jnp.float32)
     exponents = jnp.einsum('...H,RH->...R', x, directions) - jnp.sum(x * x, axis=-1, keepdims=True) / 2
     gain = jax.lax.stop_gradient(exponents.max(axis=-1, keepdims=True))

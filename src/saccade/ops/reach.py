@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masks for kernels that make no scores: causal or full, within segments. Other masks and terms are refused."""
+"""Masks of kernels without scores: causal or full, within segments. Other masks and terms raise an error."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from saccade.types import CachedKeys, Kernel, Mask, Part, Queries, ScoreTerm, Us
 
 @struct.dataclass
 class Reach:
-    """Mask of a kernel that makes no scores.
+    """Mask of a kernel without scores.
 
-    Attributes: whether it is causal; the segments within which tokens attend, if given.
+    Attributes: causal; segments of the tokens, or None.
     """
 
     causal: bool = struct.field(pytree_node=False)
@@ -26,10 +26,10 @@ class Reach:
 
 
 def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: CachedKeys) -> Reach:
-    """Return the mask of a scoring, as a kernel without scores can serve it.
+    """Return the mask of a scoring for a kernel without scores.
 
     Raises:
-        UserError: there is a score term, or something of the mask or of the lengths that the kernel cannot serve.
+        UserError: there is a score term, or the mask or the lengths are not supported.
     """
     name, can = Part(type(kernel)).name, kernel.capabilities
     refuse_terms(name, scoring.terms)
@@ -42,16 +42,16 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: CachedKeys) -> Rea
         raise UserError(f'{name} cannot tell segments apart; it needs rows of one segment, without padding')
     if q.shape[1] != k.shape[1] and (reach.causal or not can.cross):
         raise UserError(
-            f'{name}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full they must be as many'
+            f'{name}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full the numbers must be equal'
         )
     return reach
 
 
 def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
-    """Refuse score terms for a part that makes no scores.
+    """Check that a part without scores has no score terms.
 
     Raises:
-        UserError: there is a score term; it is named.
+        UserError: there is a score term; the message names it.
     """
     for term in terms:
         raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
@@ -60,7 +60,7 @@ def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
 def _read(mask: Mask, name: str) -> Reach:
     match mask:
         case CausalAfterPrefix():
-            pass  # refused whether or not these rows have a prefix: others will
+            pass  # an error even if these rows have no prefix, since others may
         case Causal():
             return Reach(causal=True)
         case Full():
@@ -72,7 +72,5 @@ def _read(mask: Mask, name: str) -> Reach:
         case ByPosition():
             if not (reach := _read(mask.mask, name)).causal:
                 return reach
-            raise UserError(f'{name} is causal within one sequence, and not by the positions of another')
-    raise UserError(
-        f'{name} has no scores to mask by {Part(type(mask)).name}; it serves ops.mask:Causal and ops.mask:Full'
-    )
+            raise UserError(f'{name} is causal within one sequence, not by the positions of another')
+    raise UserError(f'{name} does not support {Part(type(mask)).name}; it supports ops.mask:Causal and ops.mask:Full')

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recurrence: run one step over the tokens of padded and packed rows, as one `lax.scan`.
 
-Padding leaves the state as it was, and a document starts from zeros. The step is a pure function (state, u) -> state,
-where u is what a token contributes: made for all tokens at once, before the scan.
+Padding does not change the state, and a document starts from zeros. The step is a pure function (state, u) -> state,
+where u, the contribution of the inputs, is computed for all tokens at once before the scan.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ class Carried:
     """Carry of a recurrence from token to token; axis 0 of every leaf is the batch.
 
     Attributes:
-        state: of the recurrence.
-        segment: of the newest token that was not padding; 0 before the first.
+        state: state of the recurrence.
+        segment: segment of the newest token that was not padding; 0 before the first.
     """
 
     state: PyTree
@@ -30,7 +30,7 @@ class Carried:
 
     @classmethod
     def before(cls, state: PyTree) -> 'Carried':
-        """Return what is carried before the first token, from the initial state."""
+        """Return the carry before the first token, from the initial state."""
         return cls(state, jnp.zeros(jax.tree.leaves(state)[0].shape[0], jnp.int32))
 
 
@@ -46,7 +46,7 @@ def run(
 
     Args:
         hidden: function of the state to the hidden state.
-        reverse: go from the last token to the first.
+        reverse: run from the last token to the first.
     """
 
     def body(carried: Carried, this: tuple[Array, Array]) -> tuple[Carried, Array]:
@@ -61,7 +61,7 @@ def run(
 
 
 def held(real: Bool[Array, 'B'], new: PyTree, old: PyTree) -> PyTree:
-    """Return the new state in rows that have a token, the old one in the others."""
+    """Return the new state for rows with a token, the old one for the others."""
     return jax.tree.map(lambda new, old: jnp.where(real[:, None], new, old), new, old)
 
 

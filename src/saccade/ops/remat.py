@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rematerialisation: the backward pass recomputes values of the forward pass instead of keeping them.
 
-`jax.checkpoint` names what it computes again `rematted_computation`; a kernel with a backward pass of its own does the
-same by `recomputed`. So the trace of a program tells what its model needs apart from what saving memory adds.
+`jax.checkpoint` names recomputation `rematted_computation`; a kernel with its own backward pass uses
+`recomputed`. The trace of a program therefore separates the model's FLOPs from recomputation.
 
-`jax.checkpoint` puts barriers between values that are computed again and the first ones, or the compiler would find
-them equal and keep the first. XLA:CPU drops barriers before it looks for equal values, until jax 0.12; hence
-`compiler_options`.
+`jax.checkpoint` inserts barriers, or the compiler would merge recomputed values with the first ones by common
+subexpression elimination. Before jax 0.12, XLA:CPU drops barriers before this pass; hence `compiler_options`.
 """
 
 from contextlib import AbstractContextManager
@@ -19,18 +18,18 @@ _NAME = 'rematted_computation'  # as `jax.checkpoint` has it
 
 
 def recomputed() -> AbstractContextManager[None]:
-    """Trace operations of a backward pass that the forward pass has done before.
+    """Mark traced operations of a backward pass as recomputation.
 
-    The derivative of a function that `jax.vjp` calls herein is to be called outside: it is done once.
+    If `jax.vjp` is called inside, call the resulting derivative outside: it is not recomputation.
     """
     return jax.named_scope(_NAME)
 
 
 def is_recomputed(equation: JaxprEqn) -> bool:
-    """Return whether an equation of a traced program, with all that is inside it, is computed again."""
+    """Return True if an equation of a traced program is recomputation."""
     return _NAME in str(equation.source_info.name_stack)
 
 
 def compiler_options(platform: str) -> dict[str, str]:
-    """Return the options of a program of which the compiler is to respect barriers, on a platform as 'cpu'."""
+    """Return compiler options that preserve barriers on a platform such as 'cpu'."""
     return {'xla_disable_hlo_passes': 'cse_barrier_expander'} if platform == 'cpu' else {}

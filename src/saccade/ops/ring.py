@@ -1,16 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ring attention: blockwise attention over keys and values of which each device has a part, and passes it on.
+"""Ring attention: blockwise attention where the keys and values of each device pass around a ring of devices.
 
-Each device keeps its queries. In round r it has the keys and values of the device r places before it, adds to its
-sums what the blocks of `ops.blockwise` make of them, and meanwhile sends them one place further (Liu et al. 2023,
-section 3). Backwards they go around again, with their gradients beside them, and scores are made anew: a device keeps
-T/n tokens.
+Each device keeps its queries. In round r it has the keys and values of the device r places before it, accumulates their
+blocks with `ops.blockwise`, and meanwhile sends them to the next device (Liu et al. 2023, section 3). In the backward
+pass they go around again together with their gradients, and scores are recomputed: a device stores T/n tokens.
 
-Under a causal mask the first device of a row cut in n would have an nth of the work of the last one, and all would wait
-for it. Cut in 2n, device i takes parts i and 2n-1-i, and in each round all have the same work (the "zigzag"; Brandon et
-al. 2023 balance it by taking every nth token). Which of the two it is, and which rounds are left out as no device has
-anything to do, follows from the mask: that with the least work, summed over rounds, of the device that has the most.
+Under a causal mask and n parts of a row, the first device would have 1/n of the work of the last one, and all would
+wait. With 2n parts, device i takes parts i and 2n-1-i, and all have the same work in each round (the "zigzag"; Brandon
+et al. 2023 balance by taking every nth token). The mask determines the layout and the skipped rounds: the layout with
+the least work, summed over rounds, of the busiest device.
 """
 
 import functools
@@ -31,16 +30,16 @@ from saccade.ops.devices import Devices
 from saccade.ops.scoring import Scoring
 from saccade.types import Keys, Mask, Mixed, Queries, Values
 
-TOKENS, HEADS_TOKENS = (None,), (None, None)  # what comes before the axis of tokens, in [B T ...] and in [B N T]
+TOKENS, HEADS_TOKENS = (None,), (None, None)  # specs of the axes before the tokens, in [B T ...] and in [B N T]
 
 
 def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, blocks: tuple[int, int], devices: Devices) -> Mixed:
-    """Return the attention output, equal to that of `plain.attend`, in the dtype of v.
+    """Return the attention output, equal to `plain.attend`, in the dtype of v.
 
     Args:
-        scoring: without terms that have a carry.
-        blocks: most tokens in a block of queries and in one of keys.
-        devices: which share the tokens of a row equally, those of the queries and those of the keys.
+        scoring: scoring without terms that have a carry.
+        blocks: maximum tokens per block of queries and of keys.
+        devices: devices that split the tokens of queries and keys equally.
     """
     trip = Trip.of(scoring.mask, (q.shape[1], k.shape[1]), blocks, devices.parts)
     ring = _Ring(Plan.make(scoring, trip.blocks, q), trip.legs, trip.shares, devices.mesh, devices.tokens)
@@ -49,9 +48,9 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, blocks: tuple[int, 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of a row that each device has.
+    """Partition of a row over devices.
 
-    Attributes: length of the row in tokens; devices; parts that each device has of it, one or, as a zigzag, two.
+    Attributes: length of the row in tokens; number of devices; parts per device, one or, for a zigzag, two.
     """
 
     length: int
@@ -60,11 +59,11 @@ class Shares:
 
     @property
     def size(self) -> int:
-        """Tokens in a part."""
+        """Tokens per part."""
         return self.length // (self.devices * self.parts)
 
     def starts(self, device: int) -> tuple[int, ...]:
-        """Index in the row of the first token of each part of a device."""
+        """Return the index in the row of the first token of each part of a device."""
         numbers = (device, 2 * self.devices - 1 - device)[: self.parts]
         return tuple(number * self.size for number in numbers)
 
@@ -73,7 +72,7 @@ class Shares:
 class Leg:
     """Leg of a trip around the ring.
 
-    Attributes: how many rounds; how many places keys and values go on after each of them, 0 after the last.
+    Attributes: number of rounds; number of places that keys and values move after each of them, 0 after the last.
     """
 
     rounds: int
@@ -82,13 +81,13 @@ class Leg:
 
 @dataclass(frozen=True, eq=False)
 class Trip:
-    """Trip of keys and values around the ring, and what each device does in each round.
+    """Schedule of keys and values around the ring, with the live blocks of each device and round.
 
     Attributes:
-        shares: of the row of queries, and of that of keys.
-        blocks: tokens in a block of each.
-        rounds: those in which any device has something to do.
-        live: for each round and device, its blocks of queries by those of keys, and which pairs the mask leaves.
+        shares: partition of queries, and of keys.
+        blocks: tokens per block of each.
+        rounds: rounds in which any device has work.
+        live: live pairs of query and key blocks, for each round and device.
     """
 
     shares: tuple[Shares, Shares]
@@ -98,7 +97,7 @@ class Trip:
 
     @classmethod
     def of(cls, mask: Mask, lengths: tuple[int, int], blocks: tuple[int, int], devices: int) -> 'Trip':
-        """Return the trip on which the devices with most to do have the least."""
+        """Return the schedule with the least work of the busiest devices."""
         zigzags = len({*lengths}) == 1 and lengths[0] % (2 * devices) == 0
         trips = [cls._made(mask, lengths, blocks, devices, parts) for parts in ((1, 2) if zigzags else (1,))]
         return min(trips, key=lambda trip: trip.work)
@@ -122,7 +121,7 @@ class Trip:
 
     @property
     def work(self) -> int:
-        """Pairs of blocks of the device that has the most of them, summed over the rounds."""
+        """Pairs of blocks of the busiest device, summed over the rounds."""
         return int(self._most.sum())
 
     @property
@@ -131,13 +130,13 @@ class Trip:
 
     @property
     def legs(self) -> tuple[Leg, ...]:
-        """Rounds of as many pairs of blocks, after which keys and values go on as far, one leg each."""
+        """Consecutive rounds with equal numbers of block pairs and equal shifts, one leg each."""
         shifts = [*np.diff(self.rounds).tolist(), 0][: len(self.rounds)]
         alike = groupby(zip(shifts, self._most.tolist(), strict=True))
         return tuple(Leg(len(list(rounds)), shift) for (shift, _), rounds in alike)
 
     def visits(self) -> list[Visits]:
-        """Return the visits of each leg, [rounds, devices, visits]. A device with less to do has some of no key."""
+        """Return the visits of each leg, [rounds, devices, visits]. A less busy device has empty visits."""
         first, found = 0, []
         for leg in self.legs:
             rounds = range(first, first + leg.rounds)
@@ -159,7 +158,7 @@ class Trip:
         return Visits(*table, none, none)
 
     def _starts(self, side: int, device: int) -> tuple[Int[np.ndarray, ' Q'], Int[np.ndarray, ' Q']]:
-        """Index of the first token of each block of a device, and of the end of the part that it is of."""
+        """Return the index of the first token of each block of a device, and of the end of its part."""
         share, size = self.shares[side], self.blocks[side]
         places = np.arange(0, share.size, size)
         starts = np.array(share.starts(device))[:, None]
@@ -167,7 +166,7 @@ class Trip:
 
 
 def _ranges(share: Shares, block: int, device: int) -> list[range]:
-    """Indices of each block of a device."""
+    """Return the indices of each block of a device."""
     return [
         range(start + part[0], start + part[-1] + 1)
         for start in share.starts(device)
@@ -177,7 +176,7 @@ def _ranges(share: Shares, block: int, device: int) -> list[range]:
 
 @dataclass(frozen=True)
 class _Ring:
-    """What is known while tracing. Attributes: those of a trip; plan of its blocks; mesh; its axis of tokens."""
+    """Static values of a call. Attributes: the attributes of Trip; plan of its blocks; mesh; mesh axis of tokens."""
 
     plan: Plan
     legs: tuple[Leg, ...]
@@ -186,11 +185,11 @@ class _Ring:
     axis: str
 
     def on_each(self, function: Any, given: Sequence[tuple[Any, Any]], out: PyTree) -> Any:
-        """Call a function on each device with its own part of what is given; rows and heads are XLA's to split.
+        """Call a function on each device with the local part of its arguments; XLA partitions rows and heads.
 
         Args:
-            given: arguments, each with what comes before its axis of tokens; None where all devices have all of it.
-            out: the same of the results.
+            given: arguments, each with the specs of the axes before its token axis; None for replicated arguments.
+            out: the same for the results.
         """
         arguments, places = zip(*given, strict=True)
         devices = jnp.arange(self.shares[0].devices)
@@ -200,7 +199,7 @@ class _Ring:
             in_specs=(self._spec(()), *map(self._spec, places)),
             out_specs=jax.tree.map(self._spec, out, is_leaf=_is_place),
             axis_names={self.axis},
-            check_vma=False,  # what `passed` gives back is of another device, and gradients are summed by hand
+            check_vma=False,  # `passed` returns values of another device, and gradients are summed explicitly
         )
         return spread(devices, *arguments)
 
@@ -208,12 +207,12 @@ class _Ring:
         return PartitionSpec() if place is None else PartitionSpec(*place, self.axis)
 
     def passed(self, tree: PyTree, shift: int) -> PyTree:
-        """Send what a device has so many places on."""
+        """Shift the values of each device by a number of places."""
         n = self.shares[0].devices
         return self._sent(tree, [(i, (i + shift) % n) for i in range(n)])
 
     def taken(self, x: Array, device: Array, side: int) -> Array:
-        """Take what a device has of a row, [B T/n ...], for its parts of it, each padded to whole blocks."""
+        """Rearrange a device's tokens [B T/n ...] to its parts, each padded to whole blocks."""
         share, block = self.shares[side], self.plan.blocks[side]
         if share.parts == 2:
             there, _ = _zigzag(share.devices)
@@ -303,9 +302,9 @@ _attend.defvjp(_forward, _backward)
 
 
 def _travelled(ring: _Ring, visits: list[Visits], visit: Any, state: PyTree) -> PyTree:
-    """Go around, a leg at a time; keys and values are sent on while a device is at work with them."""
+    """Run all legs; keys and values are sent on while a device computes with them."""
     for leg, here in zip(ring.legs, visits, strict=True):
-        own = jax.tree.map(lambda leaf: leaf[:, 0], here)  # of the devices, this one's
+        own = jax.tree.map(lambda leaf: leaf[:, 0], here)  # this device's visits
         state, _ = jax.lax.scan(lambda state, here, leg=leg: (visit(state, leg, here), None), state, own)
     return state
 
@@ -315,9 +314,9 @@ def _is_place(given: Any) -> bool:
 
 
 def _zigzag(n: int) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
-    """For the first and the second half of what each device has: where it goes, and the way back.
+    """Return, for the first and the second half of each device's tokens, the destinations, and the way back.
 
-    Of halves 0 .. 2n-1, device i has 2i and 2i+1, and works on i and 2n-1-i, of which one is even and the other odd.
+    Of halves 0 .. 2n-1, device i stores 2i and 2i+1, and computes i and 2n-1-i, one even and one odd.
     """
     there = [[(d, min(half, 2 * n - 1 - half)) for d, half in ((d, 2 * d + odd) for d in range(n))] for odd in (0, 1)]
     return there, [[(to, at) for at, to in pairs] for pairs in there]

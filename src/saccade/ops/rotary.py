@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotary frequencies and rotations, for rotary and sinusoidal positions.
 
-Frequencies are constants of the model: they are worked out in float64 while tracing, and rounded once.
+Frequencies are constants of the model: they are computed in float64 during tracing, and rounded once.
 """
 
 import math
@@ -24,8 +24,8 @@ class Waves(NamedTuple):
     """Scaled frequencies, with a gain of the features.
 
     Attributes:
-        frequencies: radians a token, one for each pair of features.
-        gain: factor of queries and of keys; products, and so scores, grow by its square.
+        frequencies: radians per token, one for each pair of features.
+        gain: factor of queries and of keys; scores are multiplied by its square.
     """
 
     frequencies: Frequencies
@@ -37,7 +37,7 @@ Pairing = Callable[[Array], Pair]
 
 
 def frequencies(width: int, base: float) -> Frequencies:
-    """Radians a token, one for each pair of features: base^(-2c/width)."""
+    """Return radians per token, one for each pair of features: base^(-2c/width)."""
     return base ** (-np.arange(0, width, 2) / width)
 
 
@@ -55,12 +55,12 @@ def linear(frequencies: Frequencies, /, factor: float) -> Frequencies:
 def llama3(frequencies: Frequencies, /, factor: float, low: float, high: float, context_length: int) -> Frequencies:
     """Stretch by the factor what turns less than `low` times in the context; leave what turns more than `high`.
 
-    Between the two the frequency is interpolated. It is that of Llama 3.1, as its authors released it (Grattafiori
+    Frequencies between the two are interpolated. This is the released scaling of Llama 3.1 (Grattafiori
     et al. 2024, https://arxiv.org/abs/2407.21783).
 
     Args:
-        low, high: turns within the context.
-        context_length: the length first trained on, in tokens.
+        low, high: numbers of turns within the context.
+        context_length: original training length, in tokens.
 
     Raises:
         UserError: the factor or the context is not positive, or low is not below high.
@@ -77,9 +77,9 @@ def llama3(frequencies: Frequencies, /, factor: float, low: float, high: float, 
 def ntk(frequencies: Frequencies, /, factor: float) -> Frequencies:
     """Raise the base by factor^(width / (width - 2)): the longest wave is stretched by the factor, the shortest not.
 
-    "NTK-aware" interpolation (Peng et al. 2023, section 3.1, https://arxiv.org/abs/2309.00071). What is known as
-    dynamic NTK grows the factor with the length of the sequence so far; a key kept while decoding would have been
-    turned by another base than the queries that meet it, so it is not offered.
+    "NTK-aware" interpolation (Peng et al. 2023, section 3.1, https://arxiv.org/abs/2309.00071). Dynamic NTK, whose
+    factor grows with the current length, is not supported: cached keys would have been rotated with another base than
+    later queries.
 
     Raises:
         UserError: the factor is not positive, or there are fewer than two frequencies.
@@ -97,16 +97,16 @@ def yarn(
     slow: float = 1.0,
     gain: float | None = None,
 ) -> Waves:
-    """Stretch by the factor what turns less than `slow` times in the context, and sharpen the scores a little.
+    """Stretch wavelengths with fewer than `slow` turns in the context by the factor, and sharpen the scores slightly.
 
     YaRN (Peng et al. 2023, sections 3.2 and 3.4, https://arxiv.org/abs/2309.00071). Between `slow` and
-    `fast` turns frequencies are interpolated over the number of the pair, from a whole one to a whole one, as the
-    authors' code does; the paper interpolates over the number of turns.
+    `fast` turns frequencies are interpolated over the index of the pair, between whole indices, as in the
+    authors' code; the paper interpolates over the number of turns.
 
     Args:
-        context_length: the length first trained on, in tokens.
-        fast, slow: turns within the context; 32 and 1 suit Llama, by section 3.2.
-        gain: of queries and keys; None for the paper's 0.1 ln(factor) + 1, whose square divides the temperature.
+        context_length: original training length, in tokens.
+        fast, slow: numbers of turns within the context; 32 and 1 suit Llama, by section 3.2.
+        gain: gain of queries and keys; None for the paper's 0.1 ln(factor) + 1, whose square divides the temperature.
 
     Raises:
         UserError: the factor or the context is not positive, slow is not below fast, or there are too few frequencies.
@@ -128,13 +128,13 @@ def longrope(frequencies: Frequencies, /, stretches: tuple[float, ...], factor: 
     """Stretch each wavelength by a factor of its own, found by search, and sharpen the scores a little.
 
     LongRoPE (Ding et al. 2024, section 3, https://arxiv.org/abs/2402.13753), with the gain of Phi-3's released code,
-    sqrt(1 + ln(factor) / ln(context)). Models come with two sets of stretches, for sequences up to the context and
-    beyond it; which one serves is the config's choice here, for the reason given at `ntk`.
+    sqrt(1 + ln(factor) / ln(context)). Models have two sets of stretches, for sequences up to the context and
+    beyond it; the config chooses one here, for the reason given at `ntk`.
 
     Args:
         stretches: one for each pair of features.
-        factor: of the context's length.
-        context_length: the length first trained on, in tokens.
+        factor: factor of the context length.
+        context_length: original training length, in tokens.
 
     Raises:
         UserError: not one positive stretch for each pair, or the factor or context is not positive.
@@ -171,7 +171,7 @@ def _require_scale(name: str, factor: float, frequencies: Frequencies) -> None:
     if factor <= 0:
         raise UserError(f'ops.rotary:{name}: factor must be positive, not {factor}')
     if len(frequencies) < 2:
-        raise UserError(f'ops.rotary:{name}: it takes at least 4 features to turn, not {2 * len(frequencies)}')
+        raise UserError(f'ops.rotary:{name}: needs at least 4 rotated features, not {2 * len(frequencies)}')
 
 
 def decays(width: int, gamma: float) -> Frequencies:
@@ -208,8 +208,8 @@ def rotate(
 ) -> Queries:
     """Rotate each pair of features by its angle, and stretch it by the gain, in float32.
 
-    The first features of all pairs come out first, then the second ones: for `neighbours` in another order than they
-    went in, the same for queries and keys, so that their products are those of the paper.
+    The output has the first features of all pairs, then the second ones. For `neighbours` this permutes the features,
+    equally for queries and keys, so products are the paper's.
     """
     first, second = pairing(x.astype(jnp.float32))
     sine, cosine = ((gain * wave)[..., None, :] for wave in (jnp.sin(angle), jnp.cos(angle)))

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Routing of a mixture of experts: which expert serves which token, and how even the loads are.
+"""Routing of a mixture of experts: assignment of tokens to experts, and load balance.
 
-Letters beside those of the axis table: E experts, A experts a token, R routes. T counts the tokens of all rows.
+Additional letters: E experts, A experts per token, R routes. T counts the tokens of all rows.
 """
 
 import math
@@ -18,15 +18,15 @@ from saccade.types import Total
 
 @struct.dataclass
 class Routes:
-    """Routes: pairs of a token and an expert that is to serve it.
+    """Routes: pairs of a token and its expert.
 
     Attributes:
-        token, expert: of each pair.
-        gate: what the expert's output is multiplied by.
-        wanted: which pairs are to be served; those of padding are not.
-        limit: the most wanted pairs that one expert serves, those that stand first; None for as many as there are.
-        room: a bound of the limit that is known before any token is.
-        each: routes of every token, which stand side by side in the order of the tokens; None where they do not.
+        token, expert: indices of each pair.
+        gate: factor of the expert's output.
+        wanted: mask of pairs to serve, False for padding.
+        limit: maximum wanted pairs per expert, the first ones; None for no limit.
+        room: static bound of the limit.
+        each: routes per token, if they are contiguous in the order of the tokens; else None.
     """
 
     token: Int[Array, 'R']
@@ -41,10 +41,10 @@ class Routes:
 def routes_by_token(
     expert: Int[Array, 'T A'], gate: Float[Array, 'T A'], real: Bool[Array, 'T'], capacity: float | None
 ) -> Routes:
-    """Return the routes that the tokens chose, in the order of the tokens.
+    """Return the routes chosen by tokens, in the order of the tokens.
 
     Args:
-        capacity: the most pairs that one expert serves, as a multiple of the mean over experts; None for no bound.
+        capacity: maximum pairs per expert, as a multiple of the mean over experts; None for no bound.
     """
     T, A = expert.shape
     routes = Routes(jnp.repeat(jnp.arange(T), A), expert.ravel(), gate.ravel(), jnp.repeat(real, A), each=A)
@@ -55,7 +55,7 @@ def routes_by_token(
 
 
 def routes_by_expert(scores: Float[Array, 'T E'], share: float, real: Bool[Array, 'T']) -> Routes:
-    """Return the routes that experts chose: each takes a share of the tokens, of highest score. Gates are scores."""
+    """Return the routes chosen by experts: each takes the share of tokens with the highest scores, as gates."""
     T, E = scores.shape
     room, limit = math.ceil(share * T), jnp.ceil(share * real.sum()).astype(jnp.int32)
     _, token = jax.lax.top_k(jnp.where(real, scores.T, -jnp.inf), room)
@@ -65,13 +65,16 @@ def routes_by_expert(scores: Float[Array, 'T E'], share: float, real: Bool[Array
 
 
 def load(expert: Int[Array, 'T A'], experts: int, real: Bool[Array, 'T']) -> Float[Array, 'E']:
-    """Return the share of the tokens' routes that each expert has."""
+    """Return each expert's share of the routes."""
     counted = jnp.repeat(real, expert.shape[-1]).astype(jnp.float32)
     return jnp.bincount(expert.ravel(), counted, length=experts) / jnp.maximum(counted.sum(), 1)
 
 
 def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']) -> Total:
-    """Return E sum over experts of load times mean probability: 1 where either is even. The load has no gradient."""
+    """Return E times the sum over experts of load times mean probability; the load has no gradient.
+
+    It is 1 if either is even.
+    """
     probabilities = scores / scores.sum(axis=-1, keepdims=True)
     return of_tokens(scores.shape[-1] * (share * token_mean(probabilities, real)).sum(), real)
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Score terms of the parts in `score/`: functions of query and key in place of their product, and forgotten keys.
+"""Score terms of the parts in `score/`: other functions of query and key than the dot product, and forget gates.
 
-Each adds the difference to the scores, so that biases may come before it or after it.
+Each adds the difference to the scores, so biases may come before or after it.
 """
 
 from typing import ClassVar
@@ -17,7 +17,7 @@ from saccade.ops.scoring import grouped_products
 from saccade.ops.term import TermBase
 from saccade.types import Keys, Pairs, Queries, Scores
 
-SHORTEST = 1e-12  # length below which a vector counts as zero, and has no direction; torch's `normalize` has the same
+SHORTEST = 1e-12  # minimum norm in a division, as in torch's `normalize`
 
 
 @struct.dataclass
@@ -33,10 +33,10 @@ class SquaredDistance(TermBase):
 class Cosine(TermBase):
     """Cosine score: turns scale q.k into gain q.k / (|q| |k|).
 
-    The product is computed once more; where no other term comes before, the compiler merges it with the first.
+    The product is computed again; if no other term comes before, the compiler merges it with the first.
 
     Attributes:
-        gain: factor of the cosine, one a head.
+        gain: factor of the cosine, one per head.
     """
 
     gain: Float[Array, ' N']
@@ -49,7 +49,7 @@ class Cosine(TermBase):
 
 @struct.dataclass
 class Additive(TermBase):
-    """From scale q.k to v.tanh(q + k), of every pair (Bahdanau et al. 2015, appendix A.1.2).
+    """Additive score: turns scale q.k into v.tanh(q + k) (Bahdanau et al. 2015, appendix A.1.2).
 
     Attributes:
         out: v of each head.
@@ -87,7 +87,7 @@ def _per_pair(
 class ForgottenKeys(TermBase):
     """Forgetting attention: adds the log gates of the keys after a key, up to the query (Lin et al. 2025, equation 3).
 
-    It is given the log gates of the keys [B S K G], one for each query head, in place of the keys.
+    Instead of the keys it gets their log gates [B S K G], one for each query head.
     """
 
     by_distance: ClassVar[bool] = True

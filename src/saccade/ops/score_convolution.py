@@ -17,16 +17,15 @@ def convolve(scores: Scores, kernel: Float[Array, 'N A C'], segments: Int[Array,
     """Return the scores convolved over queries up to each one, and over keys on both sides.
 
     Args:
-        kernel: its last query tap is that of the query itself, its middle key tap that of the key; C is odd.
-        segments: of the queries. Taps on queries of another segment read nothing.
+        kernel: the last query tap is at the query itself, the middle key tap at the key; C is odd.
+        segments: segments of the queries. Taps on queries of another segment are zero.
     """
     A, C = kernel.shape[1:]
     T, S = scores.shape[-2:]
     padded = jnp.pad(scores, ((0, 0), (0, 0), (0, 0), (C // 2, C // 2)))
     summed = jnp.zeros_like(scores)
     for back in range(min(A, T)):
-        # Not by a grouped convolution: on a mesh that has the scores more than once, XLA adds up the kernel's gradient
-        # of all copies.
+        # Not a grouped convolution: on a mesh that replicates the scores, XLA sums the kernel's gradient over copies.
         taps = kernel[:, A - 1 - back].astype(scores.dtype)
         over_keys = sum(taps[:, tap, None, None] * padded[..., tap : tap + S] for tap in range(C))
         same = segments == jnp.pad(segments, ((0, 0), (back, 0)), constant_values=-1)[:, :T]
@@ -37,17 +36,16 @@ def convolve(scores: Scores, kernel: Float[Array, 'N A C'], segments: Int[Array,
 
 @struct.dataclass
 class Mixing:
-    """What is done to scores or to weights of all pairs: a convolution, then a mix of the heads of each group.
+    """Convolution of scores or weights, followed by a mix of the heads of each group.
 
-    Attributes: kernel of the convolution, and the matrix of each group of heads, from one head to another; None for
-    none.
+    Attributes: kernel of the convolution, and matrix of each group of heads; None to omit one.
     """
 
     kernel: Float[Array, 'N A C'] | None
     heads: Float[Array, 'X M M'] | None
 
     def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S'], segments: Int[Array, 'B T']) -> Scores:
-        """Return the mixed scores; what is not allowed is read as 0, and is 0."""
+        """Return the mixed scores; pairs that are not allowed are 0 in input and output."""
         if self.kernel is not None:
             scores = convolve(jnp.where(allowed, scores, 0.0), self.kernel, segments)
         if self.heads is not None:
@@ -59,10 +57,10 @@ class Mixing:
 
 @struct.dataclass
 class MixedWeights:
-    """Softmax between what is done to the scores and what is done to the weights; its rows are all queries.
+    """Softmax between a mix of scores and a mix of weights; needs all queries.
 
     Attributes:
-        segments: of the queries.
+        segments: segments of the queries.
     """
 
     softmax: RowSoftmax

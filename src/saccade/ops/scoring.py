@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention scores of a block of queries and keys: scale, terms, mask; and how scores become weights.
+"""Attention scores and weights of a block of queries and keys: scale, terms, mask, softmax variant.
 
-Everything that attends by scores, on every path, gets them here, with the pairs that are to get no weight.
+All score-based kernels compute their scores here.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from saccade.types import KeyIndex, Keys, Mask, Mixed, Pairs, Queries, QueryInde
 
 @struct.dataclass
 class Dropout:
-    """Attention dropout that depends on the pair of indices alone, so every path drops the same pairs.
+    """Attention dropout that depends only on the pair of indices, so every path drops the same pairs.
 
     Attributes:
         key: a PRNG key, as raw data.
@@ -33,14 +33,14 @@ class Dropout:
 
 @struct.dataclass
 class Scoring:
-    """Scoring: how a kernel makes scores of queries and keys, and weights of scores.
+    """Computation of scores from queries and keys, and of weights from scores.
 
     Attributes:
-        mask: which pairs may attend.
+        mask: mask of allowed pairs.
         terms: score terms, in order.
-        scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1. With 0 the scores are the terms' alone.
-        dropout: of the weights; None outside training.
-        softmax: how scores become weights.
+        scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1. With 0 the scores come only from the terms.
+        dropout: attention dropout; None outside training.
+        softmax: softmax variant.
     """
 
     mask: Mask
@@ -54,12 +54,12 @@ class Scoring:
         return tuple(term.init_carry(q) for term in self.terms)
 
     def pairs(self, q_index: QueryIndex, k_index: KeyIndex) -> Pairs:
-        """Return the pairs of these indices, and which of them may attend, with an axis added for the heads."""
+        """Return the pairs of these indices with the mask of allowed ones, with an axis for the heads."""
         allowed = self.mask(q_index, k_index)
         return Pairs(q_index, k_index, allowed[None, None] if allowed.ndim == 2 else allowed[:, None], self.scale)
 
     def scores(self, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
-        """Return scaled products changed by the terms, in float32, not yet masked; and the carries."""
+        """Return scaled products with the terms applied, in float32, unmasked; and the carries."""
         scores = self.scale * grouped_products(q, k) if self.scale else _no_products(q, k)
         carries = []
         for term, part in zip(self.terms, carry, strict=True):
@@ -68,19 +68,19 @@ class Scoring:
         return scores, tuple(carries)
 
     def weights(self, q: Queries, k: Keys, pairs: Pairs) -> Float[Array, 'B N T S']:
-        """Return the weights of each query over the keys; a row is zero where no key is allowed."""
+        """Return the weights of each query over the keys; zeros for a query without allowed keys."""
         scores, _ = self.scores(q, k, pairs, self.init_carry(q))
         return self.softmax(scores, pairs.allowed)
 
     def attend(self, q: Queries, k: Keys, v: Values, pairs: Pairs) -> tuple[Mixed, Float[Array, 'B N T S']]:
         """Return the attention output, in the dtype of v, and the weights before dropout.
 
-        Pairs that are allowed may differ between heads.
+        The allowed pairs may differ between heads.
         """
         weights = mixed = self.weights(q, k, pairs)
         if self.dropout is not None:
             mixed = weights * self.kept(weights.shape[:2], pairs)
-        # Asked for in float32 and then rounded, the product of bfloat16 has no thunk in XLA:CPU for some small shapes.
+        # A float32 product of bfloat16 inputs, rounded after, has no thunk in XLA:CPU for some small shapes.
         return weighted_values(mixed, v, v.dtype), weights
 
     def kept(self, shape: tuple[int, int], pairs: Pairs) -> Float[Array, 'B N T S']:
@@ -91,7 +91,7 @@ class Scoring:
 
 
 def grouped_products(q: Queries, k: Keys) -> Scores:
-    """Return q.k in float32, where G = N/K query heads share each key head: head n uses key head n // G."""
+    """Return q.k in float32; G = N/K query heads share each key head: head n uses key head n // G."""
     grouped = rearrange(q, 'B T (K G) H -> B T K G H', K=k.shape[-2])
     products = jnp.einsum('BTKGH,BSKH->BKGTS', grouped, k, preferred_element_type=jnp.float32)
     return rearrange(products, 'B K G T S -> B (K G) T S')
@@ -102,7 +102,7 @@ def _no_products(q: Queries, k: Keys) -> Scores:
 
 
 def weighted_values(weights: Float[Array, 'B N T S'], v: Values, dtype: Any = jnp.float32) -> Mixed:
-    """Return the sum over keys of weight times value in a dtype, each group of heads with its own value head."""
+    """Return the weighted sum of values in a dtype; each group of heads has its own value head."""
     grouped = rearrange(weights, 'B (K G) T S -> B K G T S', K=v.shape[-2])
     mixed = jnp.einsum('BKGTS,BSKH->BTKGH', grouped.astype(v.dtype), v, preferred_element_type=dtype)
     return rearrange(mixed, 'B T K G H -> B T (K G) H')

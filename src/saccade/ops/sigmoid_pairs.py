@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sigmoid loss of all pairs of two sides, a chunk at a time: the matrix of all pairs is never in memory.
+"""Sigmoid loss of all pairs of two sides, computed in chunks without the full matrix of pairs.
 
     loss_i = sum over j of log(1 + exp(-z_ij (s u_i . v_j + b))),      z_ij = 1 where i = j, else -1
 
 Zhai et al. 2023, "Sigmoid Loss for Language Image Pre-Training", sections 3.2 and 3.3,
-https://arxiv.org/abs/2303.15343. Where rows are spread over devices, the second side goes around them in a ring: each
-device meets the rows of every other, and holds those of one at a time. The gradient goes around in the same way, with
-the rows that it is of; nothing of a visit is kept for it. Cost: 2 B^2 D forward and 6 B^2 D backward; memory
-B chunk / n on each of n devices.
+https://arxiv.org/abs/2303.15343. If rows are sharded over devices, the second side passes around them in a ring, so a
+device stores the rows of one other device at a time. In the backward pass gradients go around with their rows, and
+logits are recomputed. Cost: 2 B^2 D forward and 6 B^2 D backward; memory B chunk / n on each of n devices.
 """
 
 from collections.abc import Callable
@@ -33,13 +32,13 @@ Visit = Callable[[Any, Any], tuple[Any, Any]]
 def sigmoid_pairs(
     u: Vectors, v: Vectors, line: Line, real: ByRow, axis: str | None, chunk: int | None
 ) -> tuple[ByRow, ByRow]:
-    """Return the loss of each row of u, in nats, and the largest logit that it has with another's row of v.
+    """Return the loss of each row of u, in nats, and its largest logit with a non-matching row of v.
 
     Args:
         line: s and b.
-        real: 1 where there is a row, 0 for padding, which is paired with nothing.
-        axis: of the devices that rows are spread over; None where all are here.
-        chunk: rows of v that are compared at once; None: those of a device.
+        real: 1 for a row, 0 for padding, which has no pairs.
+        axis: device axis that shards the rows; None if all rows are local.
+        chunk: rows of v per chunk; None for all rows of a device.
 
     Raises:
         UserError: the chunk does not divide the rows.
@@ -83,14 +82,14 @@ def _logits(u: Vectors, v: Chunk, line: Line) -> Float[Array, 'B C']:
 
 
 def _losses(u: Vectors, v: Chunk, line: Line, mine: Array, others: tuple[Array, Array]) -> ByRow:
-    """The loss of each row of u with a chunk of v, whose numbers and presence are given."""
+    """Return the loss of each row of u with a chunk of v, given its row numbers and mask."""
     number, there = others
     sign = jnp.where(mine[:, None] == number, -1.0, 1.0)
     return jnp.where(there, jax.nn.softplus(sign * _logits(u, v, line)), 0.0).sum(axis=-1)
 
 
 def _around(visit: Visit, carry: Any, others: Any, axis: str | None, chunk: int | None) -> tuple[Any, Any]:
-    """Visit every chunk of every device's rows; return the carry, and what became of the rows of this device."""
+    """Visit every chunk of every device's rows; return the carry, and the updated rows of this device."""
     count = len(jax.tree.leaves(others)[0])
     if count % (chunk or count):
         raise UserError(f'task.chunk: {chunk} does not divide the {count} rows of a device')

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Similarity of vectors: of those of norm 1 the dot product is the cosine."""
+"""Similarity of vectors; for vectors of norm 1 the dot product is the cosine."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,16 +17,16 @@ _LEAST = 1e-12  # of a squared norm: a vector of zeros stays what it is, and has
 
 
 def normalised(x: Float[Array, '*B D']) -> Float[Array, '*B D']:
-    """Return the vectors with norm 1, in float32; 0 for 0."""
+    """Normalise vectors to norm 1, in float32; zero vectors stay zero."""
     x = x.astype(jnp.float32)
     return x / jnp.sqrt(jnp.maximum((x**2).sum(axis=-1, keepdims=True), _LEAST))
 
 
 def unit_normal(axis: int) -> Callable[..., Array]:
-    """Initialise a matrix by vectors of norm 1 along an axis, in directions drawn evenly.
+    """Return an initialiser of uniformly distributed unit vectors along an axis.
 
     Raises:
-        UserError: of what it makes, when that has no such axis.
+        UserError: raised by the initialiser if the array has no such axis.
     """
 
     def make(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
@@ -39,11 +39,11 @@ def unit_normal(axis: int) -> Callable[..., Array]:
 
 
 def cosine(x: Float[Array, '*B D'], y: Float[Array, '*B D']) -> Float[Array, '*B']:
-    """Return the cosine of each vector with the other of its place; 0 where one of them is 0."""
+    """Return the cosine of corresponding vectors; 0 if either is zero."""
     return jnp.einsum('...D,...D->...', normalised(x), normalised(y))
 
 
 def distance(x: Float[Array, '*B D'], y: Float[Array, '*B D']) -> Float[Array, '*B']:
-    """Return the Euclidean distance of each vector from the other of its place, in float32."""
+    """Return the Euclidean distance of corresponding vectors, in float32."""
     difference = x.astype(jnp.float32) - y.astype(jnp.float32)
     return jnp.sqrt(jnp.maximum((difference**2).sum(axis=-1), _LEAST))

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax over allowed keys: of whole rows, with a backward pass that keeps only the weights; and online.
+"""Softmax over allowed keys: for whole rows, with a backward pass that stores only the weights; and online.
 
-A sink is one more logit in every row's normaliser, to which no key and no value belongs:
+A sink is an additional logit in every row's normaliser, without a key and a value:
 
     p[j] = exp(s[j]) / (exp(c) + sum_k exp(s[k])),    dL/dc = - sum over rows of p_sink sum_k p[k] dL/dp[k]
 """
@@ -19,7 +19,7 @@ from saccade.types import Scores
 def masked_softmax(
     scores: Float[Array, '*B T S'], allowed: Bool[Array, '*#B T S'], sink: Float[Array, '*#B #T 1'] | None = None
 ) -> Float[Array, '*B T S']:
-    """Softmax over the last axis of the allowed entries; a row in which nothing is allowed is all zeros."""
+    """Softmax over the last axis of the allowed entries; a row without allowed entries is all zeros."""
     return _forward(scores, allowed, sink)[0]
 
 
@@ -55,7 +55,7 @@ class SoftmaxWeights:
     """Softmax of each row, whole or online (Milakov and Gimelshein 2018, https://arxiv.org/abs/1805.02867).
 
     Attributes:
-        sink: one more logit a head in the normaliser; None leaves it out.
+        sink: additional logit per head in the normaliser; None for no sink.
     """
 
     sink: Float[Array, ' N'] | None = None
@@ -81,9 +81,9 @@ class SoftmaxWeights:
         return (new, total * shrink + weights.sum(axis=-1)), weights, shrink
 
     def finalise(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
-        """Return the inverse of the normaliser; and the maximum with that inverse, for the backward pass.
+        """Return the inverse of the normaliser; and the maximum with the inverse, for the backward pass.
 
-        Their one logarithm would lose the digits of the normaliser where scores are large.
+        A single logarithm of both would lose digits of the normaliser for large scores.
         """
         highest, total = statistic
         share = 1.0 / jnp.where(total > 0, total, 1.0)
@@ -92,10 +92,10 @@ class SoftmaxWeights:
     def backward(
         self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
     ) -> tuple[Scores, Scores, 'SoftmaxWeights']:
-        """Recompute the block's weights; return them, the gradient by the scores, and that by the sink, if any."""
+        """Recompute the block's weights; return them, the gradient of the scores, and of the sink, if any."""
         highest, share = known
         weights = jnp.exp(scores - highest[..., None]) * share[..., None]
-        # A weight of 1 no longer changes with its score, but dweights and inner, summed in other orders, do not cancel.
+        # A weight of 1 has no gradient, but dweights and inner, summed in different orders, do not cancel exactly.
         dscores = jnp.where(weights < 1.0, weights * (dweights - inner), 0.0)
         if self.sink is None:
             return weights, dscores, self

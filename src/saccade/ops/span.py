@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The best span of tokens, from scores of where it starts and where it stops, on the host.
+"""Best span of tokens from start and stop scores, on the host.
 
     s_ij = start_i + stop_j,   i <= j < i + longest
 
-Devlin et al. 2019, "BERT", section 4.2, https://arxiv.org/abs/1810.04805. Cost: T longest a row.
+Devlin et al. 2019, "BERT", section 4.2, https://arxiv.org/abs/1810.04805. Cost: T longest per row.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ Places = Int[np.ndarray, 'R']
 def best_spans(start: Scores, stop: Scores, longest: int) -> tuple[Places, Places, Float[np.ndarray, 'R']]:
     """Return the first and the last token of the best span of each row, and its score.
 
-    What is no place for a span scores -inf; so does the best span of a row that has no place for one.
+    Tokens outside the candidates have scores of -inf, as does the best span of a row without candidates.
 
     Args:
-        longest: tokens of a span at most.
+        longest: maximum span length in tokens.
     """
     beyond = np.full((len(stop), longest - 1), -np.inf, stop.dtype)
     reach = np.lib.stride_tricks.sliding_window_view(np.concatenate([stop, beyond], axis=-1), longest, axis=-1)

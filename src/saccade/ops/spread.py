@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are spread over the devices of a named axis, as `pmap` has them: which they are, and all of them."""
+"""Rows sharded over a named device axis, as in `pmap`: their numbers, and gathering."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from jaxtyping import Array, Int
 
 
 def numbers(count: int, axis: str | None) -> Int[Array, '_']:
-    """Return the numbers, in the whole batch, of the rows on this device. Args: axis, None where all rows are here."""
+    """Return the indices of this device's rows in the whole batch. Args: axis, None if all rows are local."""
     first = 0 if axis is None else jax.lax.axis_index(axis) * count
     return first + jnp.arange(count)
 

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Running statistics: parameters that follow the data, and that no optimizer learns.
+"""Running statistics: parameters that follow the data and are not trained by an optimizer.
 
-A part keeps one under a name that `STATISTIC` finds, and reports a loss that is always 0 (`move`, `follow`), whose
-gradient is old - new. The optimizer takes exactly that off, without clipping, rule, decay or learning rate. The
-loss weighs as much as it has tokens, so what microbatches and devices ask for is averaged by their tokens.
+A part stores one under a name matched by `STATISTIC`, and reports a loss that is always 0 (`move`, `follow`), whose
+gradient is old - new. The optimizer subtracts exactly this, without clipping, rule, decay or learning rate. The
+loss is weighted by tokens, so updates of microbatches and devices are averaged by their tokens.
 
-A norm that divides by a running statistic of its own input must not let the gradient grow what the statistic then
-takes away again (Ioffe & Szegedy 2015, section 2, https://arxiv.org/abs/1502.03167). So `centre` and `rescale` read
-the running statistic forward and, backward, are differentiated as if it were that of the batch at hand.
+A norm that divides by a running statistic of its own input must not let the gradient grow a component that the
+statistic then removes (Ioffe & Szegedy 2015, section 2, https://arxiv.org/abs/1502.03167). `centre` and `rescale`
+therefore use the running statistic in the forward pass and are differentiated as if it were the batch's.
 """
 
 import re
@@ -24,28 +24,28 @@ STATISTIC = re.compile(r'(^|/)(balance_bias|running_[a-z_]+)$')
 
 Features = Float[Array, 'D']
 
-_TINY = 1e-30  # what is divided by where a feature is zero throughout
+_TINY = 1e-30  # divisor for features that are always zero
 
 
 def is_statistic(path: str) -> bool:
-    """Return whether the parameter of this path, such as 'norm/running_mean', is a running statistic."""
+    """Return True if the parameter at this path, such as 'norm/running_mean', is a running statistic."""
     return STATISTIC.search(path) is not None
 
 
 def move(old: Float[Array, '*axes'], new: Float[Array, '*axes']) -> Float[Array, '']:
-    """Return zero, with the gradient old - new by the old value of a statistic."""
+    """Return zero, with the gradient old - new with respect to a statistic."""
     return ((old - jax.lax.stop_gradient(old)) * jax.lax.stop_gradient(old - new)).sum()
 
 
 def follow(running: Features, x: Hidden, momentum: float, real: Real | None = None) -> Total:
-    """Move a running mean: `momentum` of it stays, the rest is the mean of x over the tokens of the batch."""
+    """Update a running mean: momentum * running + (1 - momentum) * mean of x over the tokens of the batch."""
     real = jnp.ones(x.shape[:-1], bool) if real is None else real
     return of_tokens(move(running, momentum * running + (1.0 - momentum) * token_mean(x, real)), real)
 
 
 @jax.custom_vjp
 def centre(x: Hidden, mean: Features, real: Real | None = None) -> Hidden:
-    """Take off a running mean."""
+    """Subtract a running mean."""
     return x - mean
 
 
@@ -84,10 +84,10 @@ rescale.defvjp(_rescale_forward, _rescale_backward)
 
 
 def _mean(x: Hidden, real: Real | None) -> Features:
-    """The mean over the tokens of a batch, without padding."""
+    """Return the mean over the tokens of a batch, without padding."""
     return jnp.mean(x, axis=(-3, -2)) if real is None else token_mean(x, real)
 
 
 def _at_tokens(x: Float[Array, '*#BT D'], real: Real | None) -> Float[Array, '*#BT D']:
-    """x where there are tokens; padding, which is in no mean, has no part in its gradient."""
+    """Return x at tokens; padding, which is in no mean, gets no gradient."""
     return x if real is None else jnp.where(real[..., None], x, 0.0)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Score terms as values: biases, softcaps and relative positions, which change scores before the softmax.
 
-A term is a pytree whose float leaves may be trained; it is given the scores of one block together with the queries,
-keys and pairs of indices that made them, and is differentiated by `jax.vjp` block by block, so the memory-efficient
-path serves every term and nothing T x S is kept. Key blocks come from the last to the first; a term that depends on
-keys to the right of a block gets what it needs through `carry`.
+A term is a pytree whose float leaves may be trained. It gets the scores of one block together with their queries,
+keys and pairs of indices, and is differentiated by `jax.vjp` block by block, so the memory-efficient
+path supports every term and stores no T x S array. Key blocks are visited from the last to the first; a term that
+depends on keys to the right of a block gets them through `carry`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class TermBase:
     """Base of score terms without a carry; terms with one override `init_carry` and `__call__`.
 
     Attributes:
-        by_distance: whether it depends on how far apart a query and a key are, which is known within one sequence.
+        by_distance: depends on the distance of query and key, which is defined only within one sequence.
     """
 
     by_distance: ClassVar[bool] = False
@@ -40,15 +40,15 @@ class TermBase:
         return self.change(scores, pairs), carry
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
-        """Return the changed scores [B N T S], in float32. To be overridden."""
+        """Return the changed scores [B N T S], in float32. Abstract."""
         raise NotImplementedError
 
 
 def require_no_distance(terms: Sequence[ScoreTerm]) -> None:
-    """Check that no score term of a cross-attention goes by distance.
+    """Check that no score term of cross-attention depends on distance.
 
     Raises:
-        UserError: there is such a term, or one that does not declare that it is none.
+        UserError: a term depends on distance, or does not declare `by_distance`.
     """
     for term in terms:
         if getattr(term, 'by_distance', True):
@@ -59,7 +59,7 @@ def require_no_distance(terms: Sequence[ScoreTerm]) -> None:
 
 
 def reads_content(term: ScoreTerm) -> bool:
-    """Return whether a term may depend on queries and keys, and not on their scores and positions alone."""
+    """Return True if a term may depend on queries and keys, and not only on their scores and positions."""
     return type(term).__call__ is not TermBase.__call__
 
 
@@ -85,7 +85,7 @@ class DistanceTable(TermBase):
     """Relative position bias: adds a value looked up by the bucket of the distance key - query.
 
     Attributes:
-        table: one value a bucket and head.
+        table: one value per bucket and head.
         bucket: function of an integer distance array to integer buckets in [0, R).
     """
 
@@ -96,7 +96,7 @@ class DistanceTable(TermBase):
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         """Add the bias of each distance to the scores, looked up by its bucket."""
-        # Widened before the lookup, whose gradient sums over all pairs of a bucket.
+        # Cast before the lookup, whose gradient sums over all pairs of a bucket.
         table = self.table.astype(scores.dtype)
         return scores + jnp.moveaxis(table[self.bucket(pairs.distance)], -1, -3)
 
@@ -106,7 +106,7 @@ class LinearBias(TermBase):
     """Linear bias: subtracts a slope times the distance in tokens (Press et al. 2022, section 3).
 
     Attributes:
-        slopes: one a head, in nats a token.
+        slopes: one per head, in nats per token.
     """
 
     slopes: tuple[float, ...] = struct.field(pytree_node=False)
@@ -119,7 +119,7 @@ class LinearBias(TermBase):
         """Subtract each head's slope times |distance| from the scores.
 
         Raises:
-            UserError: there is not one slope for each head.
+            UserError: the number of slopes differs from the number of heads.
         """
         if len(self.slopes) != scores.shape[-3]:
             raise UserError(
@@ -133,7 +133,7 @@ class LinearBias(TermBase):
 class RelativeKeys(TermBase):
     """Relative keys: adds the query's product with the vector of the clipped distance (Shaw et al. 2018, equation 5).
 
-    Queries are multiplied by each row of the table once: no vector a pair is made.
+    Queries are multiplied by each row of the table once, without a vector per pair.
 
     Attributes:
         table: a vector for each distance from -reach to reach.
@@ -153,13 +153,14 @@ class RelativeKeys(TermBase):
 class RelativeWaves(TermBase):
     """Transformer-XL: adds u . k, and (q + v) . projected sinusoids of the distance (Dai et al. 2019, section 3.3).
 
-    The waves of i - j are sines and cosines, so that their product with the coefficients of query i is that of the
-    coefficients turned by i with the waves of j: no vector a pair or a distance is made, and indices may be any.
+    The waves of i - j are sines and cosines, so their product with the coefficients of query i equals the product of
+    the coefficients rotated by i with the waves of j: there is no vector per pair or distance, and indices are
+        arbitrary.
 
     Attributes:
         content_bias: u, whose product with the keys is added.
         position_bias: v, which is added to the queries before their product with the waves.
-        projection: of the waves to each head; the rows of all sines come first, then those of the cosines.
+        projection: projection of the waves to each head; first the rows of all sines, then of the cosines.
         base: longest wavelength over 2 pi, in tokens.
     """
 
@@ -192,8 +193,8 @@ class RelativeWaves(TermBase):
 class CountedKeys:
     """CoPE: adds the query's product with a vector for the gated count of keys between (Golovneva et al. 2024).
 
-    A key counts by its gate sigmoid(s); the count, clipped to the table, is a fraction, for which vectors next to it
-    are interpolated. Keys of later blocks reach a block as its carry.
+    A key counts by its gate sigmoid(s); the fractional count, clipped to the table, interpolates neighbouring vectors.
+    Counts of later blocks reach a block through its carry.
 
     Attributes:
         table: a vector for each whole count from 0.
@@ -220,10 +221,10 @@ class CountedKeys:
 
 @struct.dataclass
 class GivenProducts(TermBase):
-    """Adds products that a mixer made of these queries and keys in its own way, for a `Scoring` of scale 0.
+    """Adds products that a mixer computed itself, for a `Scoring` with scale 0.
 
     Attributes:
-        products: of each pair, not scaled.
+        products: unscaled product of each pair.
     """
 
     products: Float[Array, 'B N T S']
@@ -235,10 +236,10 @@ class GivenProducts(TermBase):
 
 @struct.dataclass
 class OnFeatures:
-    """Score term that is given some of the numbers next to the queries and keys in place of all of them.
+    """Score term that gets a slice of the features instead of the queries and keys.
 
     Attributes:
-        q_range, k_range: first and last of the numbers of a query, and of a key.
+        q_range, k_range: bounds of the slice of a query, and of a key.
     """
 
     term: ScoreTerm
@@ -247,7 +248,7 @@ class OnFeatures:
 
     @property
     def by_distance(self) -> bool:
-        """Whether the wrapped term goes by distance."""
+        """True if the wrapped term depends on distance."""
         return getattr(self.term, 'by_distance', True)
 
     def init_carry(self, q: Queries) -> PyTree:
@@ -259,7 +260,7 @@ class OnFeatures:
 
 
 def table_products(q: Queries, table: Float[Array, 'R width'], scale: float) -> Float[Array, 'B N T R']:
-    """Return scaled products of queries with every row of a table that all heads share, in float32."""
+    """Return scaled products of queries with every row of a table shared by all heads, in float32."""
     check_head_width(q, table)
     return scale * jnp.einsum('BTNH,RH->BNTR', q.astype(jnp.float32), table.astype(jnp.float32))
 
@@ -274,7 +275,7 @@ def check_head_width(q: Queries, table: Float[Array, '*R width']) -> None:
     """Check that trained vectors have the head width of the queries.
 
     Raises:
-        UserError: they do not.
+        UserError: the widths differ.
     """
     if q.shape[-1] != table.shape[-1]:
         raise UserError(f'the position scheme has a head_width of {table.shape[-1]}, but queries have {q.shape[-1]}')

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output projection to the vocabulary, and losses of its logits in chunks of each row.
 
-    logits_t = cap tanh((x_t W + b) / cap);   of each chunk of a row: logits, then losses, and the logits are dropped
+    logits_t = cap tanh((x_t W + b) / cap);   for each chunk of a row: logits, losses, and the logits are discarded
 
-The backward pass makes the logits of a chunk again, and sums the gradients of W and b in float32 over the chunks. Rows
-stay whole, so that devices keep those they have. Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary Language
-Models", https://arxiv.org/abs/2411.09009, cut the vocabulary too, in a kernel. Memory: B c V for chunks of c places and
-V D for the sum, in place of B T V; cost: one more product of B T D V.
+The backward pass recomputes the logits of a chunk, and accumulates the gradients of W and b in float32 over the chunks.
+Rows stay whole, so their sharding does not change. Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary Language
+Models", https://arxiv.org/abs/2411.09009, also split the vocabulary, in a kernel. Memory: B c V for chunks of c tokens
+and V D for the sum, instead of B T V; cost: one more product of B T D V.
 """
 
 import functools
@@ -22,20 +22,20 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.ops.project import project
 
-# Of logits of one or more projections, and of what else is known of each place, to losses and to what has no gradient.
+# From logits of one or more projections, and other values of each token, to losses and values without gradient.
 Score = Callable[..., tuple[PyTree, PyTree]]
 
 
 @struct.dataclass
 class OutputProjection:
-    """Logits that are not made yet: hidden states, and their projection to the vocabulary.
+    """Hidden states with their projection to the vocabulary, from which logits are computed later.
 
     Attributes:
-        hidden: the input of the projection.
-        kernel: [V D] where it is a tied embedding, else [D V].
-        tied: which of the two.
-        bias: None for none.
-        cap: keeps logits within (-cap, cap); None for no bound.
+        hidden: input of the projection.
+        kernel: [V D] for a tied embedding, else [D V].
+        tied: the kernel is the embedding.
+        bias: bias of the logits, or None.
+        cap: softcap of the logits within (-cap, cap); None for no bound.
     """
 
     hidden: Float[Array, 'B T D']
@@ -45,7 +45,7 @@ class OutputProjection:
     cap: float | None = struct.field(pytree_node=False, default=None)
 
     def logits(self) -> Float[Array, 'B T V']:
-        """Return the logits of all places."""
+        """Return all logits."""
         logits = jnp.einsum('BTD,VD->BTV', self.hidden, self.kernel) if self.tied else project(self.hidden, self.kernel)
         if self.bias is not None:
             logits = logits + self.bias
@@ -55,14 +55,15 @@ class OutputProjection:
 def score_in_chunks(
     score: Score, projections: tuple[OutputProjection, ...], given: tuple[Array, ...], chunk: int
 ) -> tuple[PyTree, PyTree]:
-    """Score the logits of `chunk` places of each row at a time.
+    """Score the logits of `chunk` tokens of each row at a time.
 
     Args:
-        score: called as score(*logits, *given) with [B chunk ...] of each; its results are [B chunk ...] too. Losses,
-            the first of them, have gradients. What else it reads, as a traced label smoothing, has none.
-        projections: of the same places. The first has gradients, the others, as a teacher's, have none.
-        given: [B T ...] each, as the targets.
-        chunk: in places of a row; the last chunk is padded.
+        score: called as score(*logits, *given) with [B chunk ...] of each; its results are also [B chunk ...]. The
+            first results, the losses, have gradients. Values that it closes over, such as a traced label smoothing,
+            have none.
+        projections: projections of the same tokens. The first has gradients; others, such as a teacher's, have none.
+        given: [B T ...] each, such as the targets.
+        chunk: in tokens of a row; the last chunk is padded.
     """
 
     def of_a_chunk(places: PyTree) -> tuple[Array, ...]:
@@ -70,7 +71,7 @@ def score_in_chunks(
         return *_logits(projections, hidden), *given
 
     like = jax.eval_shape(of_a_chunk, _cut(([each.hidden for each in projections], given), chunk))
-    # The backward pass may be traced after the program that the score has traced numbers of.
+    # The backward pass may be traced after the program whose traced numbers the score closes over.
     score, numbers = jax.closure_convert(score, *like)
     return _scored(score, projections, given, tuple(numbers), chunk)
 
@@ -128,12 +129,12 @@ _scored.defvjp(_forward, _backward)
 
 
 def _logits(projections: Any, hidden: Any) -> list[Array]:
-    """The logits of each projection at these hidden states."""
+    """Return the logits of each projection for these hidden states."""
     return [each.replace(hidden=x).logits() for each, x in zip(projections, hidden, strict=True)]
 
 
 def _cut(tree: PyTree, chunk: int) -> PyTree:
-    """Cut [B T ...] into [chunks B chunk ...]; what is missing at the end is zeros."""
+    """Split [B T ...] into [chunks B chunk ...], padded with zeros at the end."""
 
     def cut(leaf: Array) -> Array:
         missing = -leaf.shape[1] % chunk

@@ -11,7 +11,7 @@ from saccade.types import Capabilities, Keys, Queries, ScoreTerm
 
 
 class OnHeads(nn.Module):
-    """Base of position schemes that change queries and keys, and not their scores."""
+    """Base class of position schemes that transform queries and keys."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
@@ -21,7 +21,7 @@ class OnHeads(nn.Module):
 
 
 class OnScores(nn.Module):
-    """Base of position schemes that change scores by distance, and not queries and keys."""
+    """Base class of position schemes that transform scores by distance."""
 
     by_distance: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
@@ -29,5 +29,5 @@ class OnScores(nn.Module):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
-        """Return queries and keys as they are."""
+        """Return queries and keys unchanged."""
         return q, k

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contextual position encoding (CoPE): a key's position is the count of gated keys between it and the query.
+"""Contextual position encoding (CoPE): a key's position is the sum of the gates between it and the query.
 
     g_ij = sigmoid(scale q_i . k_j),   p_ij = min(g_ij + ... + g_ii, P - 1),   s_ij = scale q_i . (k_j + e[p_ij])
 
 Golovneva et al. 2024, "Contextual Position Encoding: Learning to Count What's Important" (CoPE), equations 3 to 6,
 https://arxiv.org/abs/2405.18719
-e is interpolated between whole counts; it starts from zeros and is shared by the heads, as in the authors' code, which
-also scales the gates. Where keys may follow, those after j up to the last one allowed are counted. Parameters P H.
-Cost: B N T P H for each block, two lookups and a running sum a pair. Key blocks are met from the last to the first.
+e is interpolated between integer counts; it is initialised to zeros and shared by the heads, as in the authors' code,
+which also scales the gates. With later keys the count includes the keys after j up to the last allowed one. Parameters
+P H. Cost: B N T P H per block, two lookups and a cumulative sum per pair. Key blocks are visited from last to first.
 """
 
 from typing import Any, ClassVar
@@ -26,7 +26,8 @@ __all__ = ['CoPE']
 class CoPE(OnScores):
     """Contextual position encoding.
 
-    Attributes: counts P told apart, 0 among them; head_width H of the attention it serves; table_init of e.
+    Attributes: counts, the number P of counts, including 0; head_width H of the attention; table_init, the initialiser
+    of e.
     """
 
     counts: Count

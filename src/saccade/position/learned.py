@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Learned absolute positions: one trained vector a position, added to the embedded token.
+"""Learned absolute positions: one trained vector per position, added to the embedded token.
 
     x_i <- x_i + p_i        p in R^(length x D)
 
 Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1, https://arxiv.org/abs/1705.03122
-It refuses a position of `length` or more, unless `stretch` is more than 1: then position i is looked up in the
-table at i / stretch, between two rows, as vision transformers do for larger images (Dosovitskiy et al. 2021, section
-3.2), here along one axis. Rows that serve no position, the first ones of RoBERTa's, OPT's and BART's tables, are not
-part of the table. Cost: length D parameters.
+Positions of `length` or more raise an error, unless `stretch` is more than 1: then position i is interpolated between
+two rows at i / stretch, as vision transformers do for larger images (Dosovitskiy et al. 2021, section 3.2), here along
+one axis. The unused first rows of RoBERTa's, OPT's and BART's tables are not part of the table. Cost: length D
+parameters.
 """
 
 from typing import Annotated, ClassVar
@@ -26,7 +26,7 @@ __all__ = ['Learned']
 class Learned(nn.Module):
     """Learned absolute positions.
 
-    Attributes: length is the number of rows; stretch, tokens a row; table_init makes the table.
+    Attributes: length, the number of rows; stretch, tokens per row; table_init, the initialiser of the table.
     """
 
     length: Count
@@ -44,7 +44,7 @@ class Learned(nn.Module):
                 f'raise the length of position.learned:Learned, or its stretch, or shorten the sequence'
             )
         table = parameter(self, 'positions', 'T D', self.table_init(), (self.length, x.shape[-1]))
-        # Widened before the lookup, whose gradient sums over the rows of the batch.
+        # Cast before the lookup, so that the gradient is summed over the rows of the batch in the wider dtype.
         return x + self._read(table.astype(jnp.float32), positions).astype(x.dtype)
 
     def _longest(self) -> int:
@@ -52,7 +52,7 @@ class Learned(nn.Module):
         return int((self.length - 1) * self.stretch) + 1
 
     def _read(self, table: Float[Array, 'length D'], positions: Int[Array, 'B T']) -> Float[Array, 'B T D']:
-        # A decoding step beyond the table reads NaN, not a neighbour's position.
+        # A decoding step beyond the table reads NaN, not the last position.
         if self.stretch == 1:
             return jnp.take(table, positions, axis=0, mode='fill')
         place = positions / self.stretch

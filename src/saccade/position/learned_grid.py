@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Learned positions of a grid, interpolated to other grids: one trained vector for each patch of an image (ViT).
+"""Learned 2D positions, interpolated to other grids: one trained vector per patch of an image (ViT).
 
     x_i <- x_i + p_i        p in R^((before + rows columns) x D)
 
 Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", section 3.1 and, of the interpolation, 3.2,
-https://arxiv.org/abs/2010.11929. For an image of another resolution, name its grid in `onto`: the vectors are
+https://arxiv.org/abs/2010.11929. For an image of another resolution, set `onto` to its grid: the vectors are
 interpolated along both axes by cubic convolution (Keys 1981, https://doi.org/10.1109/TASSP.1981.1163711, a = -0.75 as
-PyTorch has it); those of the places `before` the grid stay. Cost: (before + rows columns) D parameters.
+in PyTorch); the vectors of the places `before` the grid are unchanged. Cost: (before + rows columns) D parameters.
 """
 
 from typing import Any, ClassVar
@@ -29,10 +29,10 @@ class LearnedGrid(nn.Module):
     """Learned positions of a grid.
 
     Attributes:
-        rows, columns: of the grid that the table is for.
-        before: places before the grid, such as a class token.
-        onto: rows and columns of the grid at hand; None for the table's own.
-        table_init: makes the table.
+        rows, columns: size of the table's grid.
+        before: number of places before the grid, such as a class token.
+        onto: rows and columns of the input's grid; None for the table's grid.
+        table_init: initialiser of the table.
     """
 
     rows: Count
@@ -62,9 +62,10 @@ class LearnedGrid(nn.Module):
 
 
 def cubic(size: int, onto: int) -> Float[np.ndarray, 'onto size']:
-    """Return the matrix that interpolates `size` samples at `onto` others by cubic convolution.
+    """Return the matrix that interpolates `size` samples to `onto` samples by cubic convolution.
 
-    Both cover the same interval, each sample in the middle of its part; beyond its ends the first and last repeat.
+    Both cover the same interval, with samples at the centres of equal parts; the first and last sample are repeated
+    beyond the ends.
     """
     places = (np.arange(onto) + 0.5) * size / onto - 0.5
     left = np.floor(places).astype(int)

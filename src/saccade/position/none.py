@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""No positions (NoPE): a causal model knows the order of tokens only through its mask.
+"""No positions (NoPE): a causal model gets the order of tokens only from its mask.
 
 Haviv et al. 2022, "Transformer Language Models without Positional Encodings Still Learn Positional
 Information", https://arxiv.org/abs/2203.16634
-It serves where token positions are asked for and where pairwise ones are.
+It can be used as a token position scheme and as a pairwise one.
 """
 
 import flax.linen as nn
@@ -16,7 +16,7 @@ __all__ = ['NoPosition']
 
 
 class NoPosition(nn.Module):
-    """No positions: tokens, queries, keys and scores stay as they are."""
+    """No positions: tokens, queries, keys and scores are unchanged."""
 
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
         return x
@@ -24,7 +24,7 @@ class NoPosition(nn.Module):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
-        """Return queries and keys as they are."""
+        """Return queries and keys unchanged."""
         return q, k
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Relative position bias: one trained value a head and bucket of distances, added to the scores.
+"""Relative position bias: one trained value per head and distance bucket, added to the scores.
 
     s[n, i, j] <- s[n, i, j] + b[bucket(j - i), n]
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5),
 section 2.1, https://arxiv.org/abs/1910.10683
-Near distances have a bucket each, far ones share logarithmic buckets up to `furthest`. Ours has one table a layer; as
-`shared` of a model, one for all of them, as T5 does. Cost: buckets N parameters, T S additions.
+Short distances have a bucket each, long distances share logarithmic buckets up to `furthest`. There is one table per
+layer; as `shared` of a model, one for all layers, as in T5. Cost: buckets N parameters, T S additions.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ __all__ = ['RelativeBias']
 class RelativeBias(OnScores):
     """Relative position bias of T5.
 
-    Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow; table_init
-    of the table.
+    Attributes: buckets, the size of the table; furthest, distance of the last bucket, in tokens; both_sides, for
+    attention to later keys; table_init, the initialiser of the table.
     """
 
     buckets: Count = 32
@@ -39,10 +39,10 @@ class RelativeBias(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        """Return the term that adds a trained bias for each head and bucket of distances.
+        """Return the term that adds a trained bias per head and distance bucket.
 
         Raises:
-            UserError: `buckets` are too few, or too many for the furthest distance.
+            UserError: `buckets` is too small, or too large for `furthest`.
         """
         least = 4 if self.both_sides else 2
         if not least <= self.buckets < least * self.furthest:

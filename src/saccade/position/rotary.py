@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary position embedding (RoPE): queries and keys are rotated by angles that grow with their positions.
+"""Rotary position embedding (RoPE): queries and keys are rotated by angles proportional to their positions.
 
-    q_i <- R(i) q_i,  k_j <- R(j) k_j,  so that  q_i . k_j  depends on i - j alone
+    q_i <- R(i) q_i,  k_j <- R(j) k_j,  so that  q_i . k_j  depends only on i - j
 
 Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding", equation 34,
 https://arxiv.org/abs/2104.09864
-Ours pairs feature c with c + H/2, as GPT-NeoX and Llama do; `ops.rotary:neighbours` is the paper's pairing. With a
-`share` below 1 the other features carry no position (GPT-NeoX, Phi). No parameters; cost T N H. Far beyond the lengths
-trained on, quality falls; `scaling` stretches the wavelengths for that: `ops.rotary:linear`, `ntk`, `yarn`, `llama3` or
-`longrope`; `ops.rotary:highest` leaves out the slow ones (p-RoPE).
+The default pairing is of feature c and c + H/2, as in GPT-NeoX and Llama; `ops.rotary:neighbours` is the paper's. With
+a `share` below 1 the other features have no position (GPT-NeoX, Phi). No parameters; cost T N H. Far beyond the
+training lengths quality decreases; `scaling` stretches the wavelengths for this: `ops.rotary:linear`, `ntk`, `yarn`,
+`llama3` or `longrope`; `ops.rotary:highest` omits the low frequencies (p-RoPE).
 """
 
 from collections.abc import Callable
@@ -33,8 +33,8 @@ class Rotary(OnHeads):
     Attributes:
         base: longest wavelength over 2 pi, in tokens.
         scaling: maps frequencies to frequencies, or to `ops.rotary:Waves`.
-        share: of the features that are rotated, the first ones.
-        pairing: which features are rotated together.
+        share: share of the features, the first ones, that are rotated.
+        pairing: pairs of features that are rotated together.
     """
 
     base: Positive = 10000.0
@@ -45,7 +45,7 @@ class Rotary(OnHeads):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
-        """Rotate pairs of features of queries and keys by angles that grow with their positions."""
+        """Rotate pairs of features of queries and keys by angles proportional to their positions."""
         return self._turned(q, q_positions), self._turned(k, k_positions)
 
     def _turned(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:

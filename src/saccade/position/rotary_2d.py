@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Axial rotary positions of a grid: half of the features are rotated by the column, half by the row.
+"""Axial rotary 2D positions: half of the features are rotated by the column, half by the row.
 
-    q_i . k_j  depends on  x_i - x_j  and  y_i - y_j  alone,      x = i mod columns,  y = i // columns
+    q_i . k_j  depends only on  x_i - x_j  and  y_i - y_j,      x = i mod columns,  y = i // columns
 
 Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", RoPE-Axial, https://arxiv.org/abs/2403.13298
-The base of 100 is the paper's, for grids shorter than texts. Ours pairs feature c with c + H/2, a permutation of H away
-from the paper's pairs. No parameters; cost T N H. The tokens are the grid, row by
-row, after the places `before` it.
+The base of 100 is from the paper, as grids are shorter than texts. Features c and c + H/2 are paired, a permutation of
+the paper's pairs. No parameters; cost T N H. The tokens are the grid, row by row, after the places `before` it.
 """
 
 from typing import Any, ClassVar
@@ -26,9 +25,9 @@ class Rotary2D(OnHeads):
     """Axial rotary positions of a grid.
 
     Attributes:
-        columns: of the grid.
+        columns: number of columns of the grid.
         base: longest wavelength over 2 pi, in patches.
-        before: places before the grid, such as a class token; they are not rotated.
+        before: number of places before the grid, such as a class token; they are not rotated.
     """
 
     columns: Count

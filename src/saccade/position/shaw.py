@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Relative position vectors: a trained vector for each distance, clipped, is added to the keys.
+"""Relative position vectors: a trained vector per clipped distance is added to the keys.
 
     s[n, i, j] = scale q_i . (k_j + a[clip(j - i, -reach, reach)])
 
 Shaw et al. 2018, "Self-Attention with Relative Position Representations", equations 4 and 5,
 https://arxiv.org/abs/1803.02155
-The vectors are shared by the heads of a layer, as in the paper. Ours adds them to keys alone: those for values
-(equation 3) are left out, which the paper's table 3 finds unneeded beside these. Parameters R H, R = 2 reach + 1. Cost:
-B N T R H for each block, and a lookup a pair. Any length; what is further than `reach` is all alike.
+The vectors are shared by the heads of a layer, as in the paper. Vectors are added only to keys: the vectors for values
+(equation 3) are omitted, as by the paper's table 3 they do not improve the result. Parameters R H, R = 2 reach + 1.
+Cost: B N T R H per block, and a lookup per pair. Any length; all distances beyond `reach` share a vector.
 """
 
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ __all__ = ['Shaw']
 class Shaw(OnScores):
     """Relative position vectors of Shaw et al. 2018.
 
-    Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init of
+    Attributes: reach, the maximum distance, in tokens; head_width H of the attention; table_init, the initialiser of
     the vectors.
     """
 

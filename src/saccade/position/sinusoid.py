@@ -5,9 +5,9 @@
     p[i, 2c] = s sin(i / base^(2c/D)),  p[i, 2c+1] = s cos(i / base^(2c/D))
 
 Vaswani et al. 2017, "Attention Is All You Need", section 3.5, https://arxiv.org/abs/1706.03762
-p[i + k] is a linear function of p[i]. No parameters; any length. In the paper s = 1, and embeddings are scaled to be of
-that size (section 3.4): waves of 1 drown embeddings that start at 0.02. The authors' code, and Marian, have all sines
-before all cosines: `ops.rotary:halves`. Cost: T D.
+p[i + k] is a linear function of p[i]. No parameters; any length. In the paper s = 1, and embeddings are scaled to that
+size (section 3.4): with s = 1 the positions dominate embeddings initialised at 0.02. The authors' code, and Marian,
+have all sines before all cosines: `ops.rotary:halves`. Cost: T D.
 """
 
 from typing import ClassVar

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sinusoidal positions of a grid, added to the embedded patch: half of the features for the column, half for the row.
+"""Sinusoidal 2D positions, added to the embedded patch: half of the features for the column, half for the row.
 
     p_i = [sin(x w), cos(x w), sin(y w), cos(y w)],   w_c = base^(-c / (D/4)),   x = i mod columns,  y = i // columns
 
 Chen et al. 2021, "An Empirical Study of Training Self-Supervised Vision Transformers" (MoCo v3), section 4,
 https://arxiv.org/abs/2104.02057; Beyer et al. 2022, "Better plain ViT baselines for ImageNet-1k",
-https://arxiv.org/abs/2205.01580. No parameters. Places before the grid, such as a class token, get none. Cost: T D.
+https://arxiv.org/abs/2205.01580. No parameters. Places before the grid, such as a class token, have no position. Cost:
+T D.
 """
 
 from typing import Any, ClassVar
@@ -24,8 +25,8 @@ class Sinusoid2D(nn.Module):
     """Sinusoidal positions of a grid.
 
     Attributes:
-        columns: of the grid.
-        before: places before the grid.
+        columns: number of columns of the grid.
+        before: number of places before the grid.
         base: longest wavelength over 2 pi, in patches.
     """
 

@@ -5,10 +5,10 @@
     s[n, i, j] = scale (q_i . k_j + q_i . W_n r(i-j) + u_n . k_j + v_n . W_n r(i-j)),   r(d) = [sin(d w), cos(d w)]
 
 Dai et al. 2019, "Transformer-XL: Attentive Language Models beyond a Fixed-Length Context", section 3.3,
-https://arxiv.org/abs/1901.02860; XLNet's too (Yang et al. 2019).
-In the paper the waves are as wide as the model, P = D. Ours uses that sin and cos of i - j are products of those of i
-and j: no gather, no shift, any indices. Parameters (P + 2) N H. Cost: 2 B N T S P beside the scores' own 2 B N T S H,
-and B T N H P for each block; memory of a block of scores. Any length.
+https://arxiv.org/abs/1901.02860; also in XLNet (Yang et al. 2019).
+In the paper the sinusoids are as wide as the model, P = D. Here sin and cos of i - j are computed as sums of products
+of the sin and cos of i and j: no gather, no shift, any indices. Parameters (P + 2) N H. Cost: 2 B N T S P in addition
+to the scores' 2 B N T S H, and B T N H P per block; memory of a block of scores. Any length.
 """
 
 from typing import Any, ClassVar
@@ -27,11 +27,11 @@ class TransformerXL(OnScores):
     """Relative positions of Transformer-XL.
 
     Attributes:
-        width: P, features of the waves, half of them sines.
-        head_width: H of the attention it serves.
+        width: P, number of sinusoid features, half of them sines.
+        head_width: H of the attention.
         base: longest wavelength over 2 pi, in tokens.
-        kernel_init: of W, a matrix of P rows.
-        bias_init: of u and v.
+        kernel_init: initialiser of W, a matrix of P rows.
+        bias_init: initialiser of u and v.
     """
 
     width: Count
@@ -44,7 +44,7 @@ class TransformerXL(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        """Return the term that adds the products with relative positions and with the trained vectors u and v.
+        """Return the term that adds the products with relative positions and the trained vectors u and v.
 
         Raises:
             UserError: `width` is odd.

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""xPos: rotary positions with products that shrink with distance, those of the shortest wavelengths most.
+"""xPos: rotary positions with products that decay with distance, fastest at the shortest wavelengths.
 
     q_i <- z^(i/u) R(i) q_i,  k_j <- z^(-j/u) R(j) k_j,      z_c = (2c/H + gamma) / (1 + gamma)
 
 Sun et al. 2022, "A Length-Extrapolatable Transformer" (XPos), algorithm 1, https://arxiv.org/abs/2212.10554
-gamma = 0.4 is the paper's, u = 512 that of the authors' released code. No parameters; cost T N H. Products depend on
-i - j alone. For causal models: towards keys that follow, they would grow. Keys grow with their position; at the values
-given here float32 and bfloat16 hold them up to 35,000 tokens, float16 up to 4,000.
+gamma = 0.4 is from the paper, u = 512 from the authors' code. No parameters; cost T N H. Products depend only on
+i - j. For causal models only: products with later keys would grow. Keys grow with their position; with these values
+they are in the range of float32 and bfloat16 up to 35,000 tokens, of float16 up to 4,000.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ __all__ = ['XPos']
 class XPos(OnHeads):
     """Rotary positions with decay (xPos).
 
-    Attributes: base, longest wavelength over 2 pi, in tokens; gamma of the formula; unit u of the decay, in tokens.
+    Attributes: base, longest wavelength over 2 pi, in tokens; gamma in the equation; unit u of the decay, in tokens.
     """
 
     base: Positive = 10000.0

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent networks: cells, mixers made of them, and encoders and decoders of recurrent seq2seq models.
+"""Recurrent networks: cells, recurrent mixers, and encoders and decoders of recurrent seq2seq models.
 
-Not here: the seq2seq model around them (`model/`), and fixed-state mixers such as linear attention (`attention/`).
+The seq2seq model is in `model/`; fixed-state mixers such as linear attention are in `attention/`.
 """
 
 from saccade.lazy import lazy_names

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent encoder: layers of cells over a source, in one direction or in both.
+"""Recurrent encoder: layers of cells over a source, in one or both directions.
 
     h_j = [cell(h_(j-1), x_j) ; cell(h_(j+1), x_j)],    context = [h_S ; h_1], of the last and the first token
 
 Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215; in both
 directions: Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.org/10.1109/78.650093. Each
-direction has a cell of its own, and passes over padding. Cost: a cell's, for every layer and direction.
+direction has a cell of its own, and skips padding. Cost: that of a cell, per layer and direction.
 """
 
 import flax.linen as nn
@@ -26,10 +26,10 @@ class Encoded:
     """Output of a recurrent encoder.
 
     Attributes:
-        hidden: of every token, all directions of the last layer side by side.
-        context: of the same, the state after all tokens: the fixed context vector.
-        states: a cell's state after all tokens, a layer and direction.
-        segments: of the tokens; 0 is padding.
+        hidden: hidden states of all tokens, the directions of the last layer concatenated.
+        context: fixed context vector: the last layer's hidden state after all tokens, the directions concatenated.
+        states: cell state after all tokens, per layer and direction.
+        segments: segments of the tokens; 0 is padding.
     """
 
     hidden: Float[Array, 'B S C']
@@ -41,8 +41,8 @@ class Encoded:
 class Encoder(nn.Module):
     """Recurrent encoder.
 
-    Attributes: the cell of each layer and direction; layers, L; bidirectional, whether there is one from each
-    end; dropout between the layers.
+    Attributes: cell of each layer and direction; layers, L; bidirectional, whether to run in both directions; dropout
+    between the layers.
     """
 
     cell: Part[Cell]
@@ -63,7 +63,7 @@ class Encoder(nn.Module):
     def _layer(
         self, layer: int, x: Float[Array, 'B S E'], segments: Int[Array, 'B S']
     ) -> tuple[Array, Array, tuple[PyTree, ...]]:
-        """Every direction's hidden states and last one, side by side; and its last state as a whole."""
+        """Return all and the last hidden states, directions concatenated, and the last state of each direction."""
         ways = ('forward', 'backward') if self.bidirectional else ('forward',)
         cells = [self.cell(name=f'layer_{layer}_{way}') for way in ways]
         found = [over(cell, x, segments, way == 'backward') for cell, way in zip(cells, ways, strict=True)]
@@ -75,7 +75,7 @@ class Encoder(nn.Module):
 def over(
     cell: Cell, x: Float[Array, 'B S E'], segments: Int[Array, 'B S'], reverse: bool
 ) -> tuple[Float[Array, 'B S D'], PyTree]:
-    """Run a cell over whole rows; return the hidden states, and the state after the last token."""
+    """Run a cell over whole rows; return the hidden states and the state after the last token."""
     step = cell.recurrence(x.shape[-1])
     start = Carried.before(cell.start(x.shape[0]))
     hidden, carried = run(step, cell.hidden, step.products(x), segments, start, reverse)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Score terms that depend on content and have parameters, one a file: cosine similarity, squared distance.
+"""Score terms that depend on content, one per file: cosine similarity, forget gate, squared distance.
 
-Not here: terms without parameters (`ops/term.py`), and scores by position (`position/`).
+Their functions, and terms without modules, are in `ops/`; scores by position are in `position/`.
 """
 
 from saccade.lazy import lazy_names

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cosine attention: scores are cosines of queries and keys times a trained gain, whatever their lengths.
+"""Cosine attention: scores are cosines of queries and keys times a trained gain, independent of their norms.
 
     s[n, i, j] = gain[n] q[n, i].k[g, j] / (|q[n, i]| |k[g, j]|),      gain = exp(g), at most 100
 
 Liu et al. 2022, "Swin Transformer V2", equation 2 with gain = 1 / tau, https://arxiv.org/abs/2111.09883
-Henry et al. 2020, "Query-Key Normalization for Transformers", https://arxiv.org/abs/2010.04245, train one gain itself
-and start it at log2(L^2 - L) for sequences of L tokens. The mixer's scale has no effect. Cost: at worst one product
-of queries and keys more.
+Henry et al. 2020, "Query-Key Normalization for Transformers", https://arxiv.org/abs/2010.04245, train one gain directly
+and initialise it to log2(L^2 - L) for sequences of L tokens. The mixer's scale has no effect. Cost: at most one
+additional product of queries and keys.
 """
 
 import math
@@ -25,8 +25,8 @@ __all__ = ['Cosine']
 class Cosine(nn.Module):
     """Cosine attention scores.
 
-    Attributes: gain that training starts from, 10 in the authors' code; most that training lets it be after a step, the
-    paper's tau > 0.01.
+    Attributes: gain, the initial gain, 10 in the authors' code; most, the maximum gain after a training step, 100 by
+    the paper's tau > 0.01.
     """
 
     gain: Positive = 10.0
@@ -34,7 +34,7 @@ class Cosine(nn.Module):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[score.Cosine, ...]:
-        """Return the term that turns q.k into gain cos(q, k), with a trained gain for each head.
+        """Return the term that replaces q.k by gain cos(q, k), with a trained gain per head.
 
         Raises:
             UserError: `gain` is above `most`.
@@ -42,6 +42,6 @@ class Cosine(nn.Module):
         if self.gain > self.most:
             raise UserError(f'score.cosine:Cosine: gain must be at most {self.most}, not {self.gain}')
         start = nn.initializers.constant(math.log(self.gain))
-        # Not clipped here, where it would have no gradient above the bound.
+        # Not clipped here: above the bound the gradient would be zero.
         log_gain = parameter(self, 'log_gain', 'N', start, (heads,), most=math.log(self.most))
         return (score.Cosine(jnp.exp(log_gain.astype(jnp.float32))),)

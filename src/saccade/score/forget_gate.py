@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forgetting attention: each token has a gate, and a score falls by the log gates between its key and its query.
+"""Forgetting attention: each token has a forget gate; scores add the log gates between key and query.
 
-    f_t = sigmoid(x_t W + b),   s[n, i, j] = scale q_i . k_j + log f_{j+1} + ... + log f_i,   a gate for each head n
+    f_t = sigmoid(x_t W + b),   s[n, i, j] = scale q_i . k_j + log f_{j+1} + ... + log f_i,   one gate per head n
 
 Lin, Nikishin, He, Courville 2025, "Forgetting Transformer: Softmax Attention with a Forget Gate", equations 3 to 5,
-https://arxiv.org/abs/2503.02130. It takes the place of positions. With W = 0 it is ALiBi with slopes -log sigmoid(b).
-Only keys that the mask allows count; keys after a query are not forgotten. Cost: S D N for the gates, a running sum a
-pair. It cannot do cross-attention.
+https://arxiv.org/abs/2503.02130. It replaces positions. With W = 0 it is ALiBi with slopes -log sigmoid(b). Only keys
+that the mask allows are summed; scores of keys after the query are unchanged. Cost: S D N for the gates, a cumulative
+sum per pair. Cross-attention is not supported.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ __all__ = ['ForgetGate']
 
 
 class ForgetGate(nn.Module):
-    """Forgetting attention. Attributes: kernel_init of W [D N]; bias_init of b [N]."""
+    """Forgetting attention. Attributes: kernel_init and bias_init, the initialisers of W [D N] and b [N]."""
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     bias_init: Part = Part(nn.initializers.zeros_init)
@@ -40,7 +40,7 @@ class ForgetGate(nn.Module):
         return (ForgottenKeys(),)
 
     def width(self, groups: int) -> int:
-        """Return E: a log gate for each query head of a key head."""
+        """Return E: one log gate per query head of a key head."""
         return groups
 
     @nn.compact

@@ -5,9 +5,9 @@
     s[n, i, j] = -(scale / 2) |q[n, i] - k[g, j]|^2
 
 Kim, Papamakarios, Mnih 2021, "The Lipschitz Constant of Self-Attention", section 3.2, https://arxiv.org/abs/2006.04710
-The paper's scores are those of scale = 2 / sqrt(H): with scale = 1 / sqrt(H), half of them, they differ from those of
-the product by |k|^2 alone. Its bound on the Lipschitz constant also needs queries and keys of one projection, and a
-factor on the outputs; ours leaves both out. Cost: T H + S H beside the product.
+The paper has scale = 2 / sqrt(H). With scale = 1 / sqrt(H) scores are half of the paper's, and equal to dot products
+up to |k|^2 and a constant per query. The paper's Lipschitz bound also requires tied query and key projections and a
+factor of the outputs, both omitted here. Cost: T H + S H in addition to the product.
 """
 
 import flax.linen as nn
@@ -18,8 +18,8 @@ __all__ = ['SquaredDistance']
 
 
 class SquaredDistance(nn.Module):
-    """L2 attention: a score is minus the squared distance of query and key, times scale / 2."""
+    """L2 attention: a score is the negative squared distance of query and key times scale / 2."""
 
     def terms(self, heads: int) -> tuple[score.SquaredDistance, ...]:
-        """Return the term that turns scale q.k into -(scale / 2) |q - k|^2."""
+        """Return the term that replaces scale q.k by -(scale / 2) |q - k|^2."""
         return (score.SquaredDistance(),)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its alternatives, which turn scores into attention weights: entmax, sigmoid, top-k, one a file.
+"""Softmax variants, which map scores to attention weights: softmax, entmax, sigmoid, top-k ...; one per file.
 
-Not here: what changes the scores before (`score/`, `position/`), and the kernels that apply both (`attention/`).
+Score terms are in `score/` and `position/`, kernels in `attention/`.
 """
 
 from saccade.lazy import lazy_names

@@ -7,7 +7,8 @@
 Peters, Niculae, Martins 2019, "Sparse Sequence-to-Sequence Models", with the paper's bisection and its Jacobian,
 https://arxiv.org/abs/1905.05702
 alpha = 2 is sparsemax (Martins, Astudillo 2016, https://arxiv.org/abs/1602.02068), the projection onto the simplex;
-alpha -> 1 is softmax. Ours bisects for every alpha. Cost: T S powers a head and halving. It has no blockwise path.
+alpha -> 1 is softmax. Bisection is used for every alpha. Cost: T S powers per head and bisection step. It has no
+blockwise path.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -26,7 +27,7 @@ __all__ = ['Entmax']
 class EntmaxWeights:
     """Entmax of whole rows.
 
-    Attributes: alpha, the larger the sparser.
+    Attributes: alpha; a larger alpha gives sparser weights.
     """
 
     alpha: float = struct.field(pytree_node=False)
@@ -38,14 +39,14 @@ class EntmaxWeights:
 class Entmax(nn.Module):
     """Entmax.
 
-    Attributes: alpha, above 1 and at most 2; 1.5 is the paper's.
+    Attributes: alpha, above 1 and at most 2; 1.5 in the paper.
     """
 
     alpha: Annotated[float, Range(above=1, most=2)]
 
     rows: ClassVar[Rows] = Rows(dense=False)
     why_not: ClassVar[dict[str, str]] = {
-        'OnlineSoftmaxVariant': 'its threshold is found by going over a whole row many times'
+        'OnlineSoftmaxVariant': 'its threshold is computed by repeated passes over a whole row'
     }
     example: ClassVar[dict[str, Any]] = dict(alpha=1.5)
 

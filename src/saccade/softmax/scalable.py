@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scalable softmax (SSMax): scores grow with the logarithm of the number of keys, so that long rows do not flatten.
+"""Scalable softmax (SSMax): scores are scaled by the logarithm of the number of keys, so long rows stay peaked.
 
     p[n, i, j] = exp(c s[n, i, j]) / sum_k exp(c s[n, i, k]),    c = a[n] log(keys of query i)
 
 Nakanishi 2025, "Scalable-Softmax Is Superior for Attention", section 2, https://arxiv.org/abs/2501.19399
-a is trained, one a head. Ours starts from 1 / log(length), which is softmax for rows of `length` keys. Keys are those
-that the mask allows, in packed rows, windows and decoding steps too. Cost: softmax's, N parameters. It has no
-blockwise path.
+a is trained, one per head. Here it is initialised to 1 / log(length), which is softmax for rows of `length` keys. Only
+keys that the mask allows are counted, also in packed rows, windows and decoding steps. Cost: that of softmax, N
+parameters. It has no blockwise path.
 """
 
 import math
@@ -29,7 +29,7 @@ __all__ = ['Scalable']
 class ScalableWeights:
     """Scalable softmax of whole rows.
 
-    Attributes: sharpness a, one a head.
+    Attributes: sharpness, a, one per head.
     """
 
     sharpness: Float[Array, ' N']
@@ -51,7 +51,7 @@ class Scalable(nn.Module):
 
     rows: ClassVar[Rows] = Rows()
     why_not: ClassVar[dict[str, str]] = {
-        'OnlineSoftmaxVariant': 'the number of keys of a row is known after its last block alone'
+        'OnlineSoftmaxVariant': 'the number of keys of a row is known only after its last block'
     }
     example: ClassVar[dict[str, Any]] = dict(length=4)
 

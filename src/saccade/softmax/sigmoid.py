@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sigmoid attention: a key's weight is the sigmoid of its own score, and keys do not compete.
+"""Sigmoid attention: a key's weight is the sigmoid of its score, independent of other keys.
 
     p[n, i, j] = sigmoid(s[n, i, j] - log(length))
 
 Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention", section 2, with its
 bias of -log n, https://arxiv.org/abs/2409.04431
-With scores near zero a row of n keys sums to about one, as softmax's does; rows may sum to anything up to S. n is a
-setting, so that a token's weights do not change as the sequence grows. Cost: T S sigmoids a head, no row statistics.
+With scores near zero a row of n keys sums to about one, as with softmax; the sum can be anything up to S. n is a
+setting, so a token's weights do not change as the sequence grows. Cost: T S sigmoids per head, no row statistics.
 """
 
 import math
@@ -40,7 +40,7 @@ class SigmoidWeights(ElementwiseWeights):
 class Sigmoid(nn.Module):
     """Sigmoid attention weights.
 
-    Attributes: length n, of the sequences trained on, in tokens.
+    Attributes: length, n, the length of training sequences, in tokens.
     """
 
     length: Count

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax with a learned sink: one trained logit a head in the normaliser, to which no value belongs.
+"""Softmax with a learned sink: one trained logit per head in the normaliser, without a value.
 
     p[n, i, j] = exp(s[n, i, j]) / (exp(c[n]) + sum_k exp(s[n, i, k]))
 
 OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", on attention, https://arxiv.org/abs/2508.10925
-A head with nothing to read gives its weight to the sink rather than to some token (Xiao et al. 2023, "Efficient
-Streaming Language Models with Attention Sinks", https://arxiv.org/abs/2309.17453). Rows sum to less than one. The
-deviation that c is drawn with is that of transformers' model. Cost: softmax's, N parameters.
+A head can give its weight to the sink instead of a token (Xiao et al. 2023, "Efficient Streaming Language Models with
+Attention Sinks", https://arxiv.org/abs/2309.17453). Rows sum to less than one. The standard deviation of the initial c
+is from the model in transformers. Cost: that of softmax, N parameters.
 """
 
 from typing import ClassVar
@@ -25,7 +25,7 @@ __all__ = ['LearnedSink']
 class LearnedSink(nn.Module):
     """Softmax with a learned sink.
 
-    Attributes: sink_init of the logits.
+    Attributes: sink_init, the initialiser of the logits.
     """
 
     sink_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))

@@ -5,8 +5,8 @@
     p[n, i, j] = exp(s[n, i, j]) / sum_k exp(s[n, i, k])        over the keys S that the mask allows
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
-Rows are queries and the sum runs along each; where queries and keys are columns, as in some lectures, it runs down
-the columns. A row without keys is zeros. Cost: T S exponentials a head.
+Rows are queries and each row is normalised; in texts with queries as columns, each column. A row without keys is zeros.
+Cost: T S exponentials per head.
 """
 
 from typing import ClassVar

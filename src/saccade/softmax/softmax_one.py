@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax plus one (softmax_1): a sink with its logit fixed at zero, so that weights may sum to less than one.
+"""Softmax plus one (softmax_1): a sink with its logit fixed at zero, so weights can sum to less than one.
 
     p[n, i, j] = exp(s[n, i, j]) / (1 + sum_k exp(s[n, i, k]))
 
 Miller 2023, "Attention Is Off By One", its softmax_1, https://www.evanmiller.org/attention-is-off-by-one.html
-Rows sum to less than one, and to nearly nothing where all scores are very low. Cost: softmax's.
+Rows sum to less than one, and to almost zero if all scores are very low. Cost: that of softmax.
 """
 
 from typing import ClassVar

@@ -5,9 +5,8 @@
     p[m] = sum_n softmax(sum_l s[l] P[l, n]) Q[n, m]
 
 Shazeer et al. 2020, "Talking-Heads Attention", https://arxiv.org/abs/2003.02436
-Ours has as many heads at each of the three places; the paper allows other numbers. Weights may be negative, and rows
-sum to anything. Cost: 2 N^2 T S products beside softmax's. It has no
-blockwise path.
+The number of heads is the same at the three places; in the paper it can differ. Weights can be negative, and rows can
+have any sum. Cost: that of softmax plus 2 N^2 T S multiplications. It has no blockwise path.
 """
 
 import math
@@ -27,9 +26,9 @@ __all__ = ['TalkingHeads']
 
 @struct.dataclass
 class TalkingHeadsWeights:
-    """Softmax between two mixes over the heads.
+    """Softmax between two linear maps over the heads.
 
-    Attributes: what mixes the scores, and what mixes the weights; from one head to another.
+    Attributes: matrices that mix the scores and the weights, from input to output heads.
     """
 
     before: Float[Array, 'N N']
@@ -43,7 +42,7 @@ class TalkingHeadsWeights:
 class TalkingHeads(nn.Module):
     """Talking-heads attention weights.
 
-    Attributes: mix_init of both matrices.
+    Attributes: mix_init, the initialiser of both matrices.
     """
 
     mix_init: Part = Part(nn.initializers.lecun_normal)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Top-k attention: softmax over the k highest scores of each row, and nothing for the rest.
+"""Top-k attention: softmax over the k highest scores of each row, zero for the rest.
 
-    p[n, i] = softmax(M(s[n, i])),    M(s)_j = s_j where s_j >= t, and -inf elsewhere;    t = the k-th highest score
+    p[n, i] = softmax(M(s[n, i])),    M(s)_j = s_j if s_j >= t, else -inf;    t = the k-th highest score
 
 Zhao et al. 2019, "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection", the masking M(P, k),
 https://arxiv.org/abs/1912.11637
-Keys that tie with the k-th are kept, as the equation says; a row with fewer than k keys keeps them all. Keys left out
-get no gradient. Cost: a partial sort of T S scores a head beside softmax's. It has no blockwise path.
+Keys that tie with the k-th are kept, as in the equation; a row with fewer than k keys keeps them all. Other keys get
+no gradient. Cost: that of softmax plus a partial sort of T S scores per head. It has no blockwise path.
 """
 
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ __all__ = ['TopK']
 class TopKWeights:
     """Softmax over the k highest scores of each row.
 
-    Attributes: k, the scores of a row that are kept.
+    Attributes: k, the number of scores kept per row.
     """
 
     k: int = struct.field(pytree_node=False)
@@ -42,7 +42,7 @@ class TopKWeights:
 class TopK(nn.Module):
     """Top-k attention weights.
 
-    Attributes: k, the keys that a query attends to.
+    Attributes: k, the number of keys per query.
     """
 
     k: Count

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shared types: axes, arrays, parts, what a batch holds, and the protocol of each kind of part.
+"""Shared types: axes, arrays, parts, the contents of a batch, and the protocol of each kind of part.
 
 Axes, in every einsum, annotation and comment:
 
@@ -11,8 +11,8 @@ Axes, in every einsum, annotation and comment:
 
 Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
 
-A file for each floor, from arrays up to tasks; all names can be imported from here. Not here: anything that computes.
-Each is imported when it is asked for, so that a launcher prints its flags, or an error, without importing JAX.
+One file per level, from arrays to tasks; all names can be imported from here. This package contains no computations.
+Modules are imported lazily, so a launcher can print its flags, or an error, without importing JAX.
 """
 
 import sys

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layer context: what a layer may know of its tokens besides their activations."""
+"""Layer context: positions, segments and other inputs of a layer besides the activations."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from saccade.types.errors import UserError
 
 @struct.dataclass
 class Source:
-    """Source of cross-attention: the other sequence that queries attend to.
+    """Source of cross-attention: the other sequence, to which queries attend.
 
     Attributes:
-        hidden: the tokens, in any width; None where their keys and values were made before, by a `CrossMixer`.
-        positions, segments: of each of them, as in `LayerContext`. Lists become NumPy arrays.
+        hidden: hidden states of any width; None if a `CrossMixer` has already computed their keys and values.
+        positions, segments: of each token, as in `LayerContext`. Lists are converted to NumPy arrays.
     """
 
     hidden: Float[Array, 'B S D'] | None
@@ -31,36 +31,36 @@ class Source:
 
     @property
     def real(self) -> Bool[Array, 'B S'] | None:
-        """True where a place holds a token, False for padding; None where all hold one."""
+        """True for tokens, False for padding; None without padding."""
         return None if self.segments is None else self.segments != 0
 
     @property
     def numbered(self) -> Int[Array, 'B S']:
-        """The segments; all 1 where every row is one segment."""
+        """The segments; all 1 if every row is one segment."""
         given = self.segments
         return jax.numpy.ones_like(self.positions) if given is None else jax.numpy.asarray(given)
 
 
 @struct.dataclass
 class LayerContext:
-    """Layer context: what a layer may know of its tokens besides their activations.
+    """Layer context: positions, segments and other inputs of a layer besides the activations.
 
     Attributes:
-        positions: place of each token within its own segment.
-        segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment. The tokens of
-            a segment of a whole sequence are next to each other: padding is before, after or between segments and never
-            inside one, where convolutions and masks by place would count it. `require_whole_segments` checks it where
-            the segments are known, which they are not while tracing. Decoding steps pass over padding anywhere.
-        source: where a mixer takes keys and values from; None for the tokens themselves.
-        terms: score terms that all layers share.
-        types: 1 for tokens of the second of two texts, else 0; None: there is one text.
-        prefix: number of tokens at the start of a row that a mask may show to each other, as in a prefix LM; None for
-            none. A row with a prefix is one segment.
+        positions: position of each token within its segment.
+        segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment. In a whole
+            sequence the tokens of a segment must be contiguous: padding can be before, after or between segments but
+            not inside one, as convolutions and masks by place would count it. `require_whole_segments` checks this if
+            the segments are known, so not while tracing. Decoding steps skip padding anywhere.
+        source: source of keys and values; None for the tokens themselves.
+        terms: score terms shared by all layers.
+        types: 1 for tokens of the second of two texts, otherwise 0; None: there is one text.
+        prefix: number of tokens at the start of a row among which a mask can allow all pairs, as in a prefix LM; None
+            for no prefix. A row with a prefix is one segment.
         layer: number of the layer, from 0; None outside a stack of layers.
-        layers: L, how many the stack has; None outside a stack.
-        handed: what earlier layers hand on, by name; see `saccade.layers:earlier`.
+        layers: L, the number of layers of the stack; None outside a stack.
+        handed: arrays handed on by earlier layers, by name; see `saccade.layers:earlier`.
 
-    Lists become NumPy arrays.
+    Lists are converted to NumPy arrays.
     """
 
     positions: Int[Array, 'B T']
@@ -77,26 +77,26 @@ class LayerContext:
         _lists_to_arrays(self)
 
     def read(self, x: Hidden) -> Source:
-        """Return what keys and values are made of: the source, or the tokens x themselves."""
+        """Return the input of the key and value projections: the source, or the tokens x themselves."""
         return Source(x, self.positions, self.segments) if self.source is None else self.source
 
     def require_no_source(self, name: str) -> None:
-        """Check that a mixer is not asked for cross-attention.
+        """Check that there is no source, for a mixer without cross-attention.
 
         Args:
-            name: of the mixer, which has none.
+            name: name of the mixer.
 
         Raises:
             UserError: there is a source.
         """
         if self.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
+            raise UserError(f'{name} reads only its own sequence: it does not support cross-attention')
 
     def require_whole_segments(self) -> None:
-        """Refuse rows in which a segment goes on after padding or after another segment, where they are known.
+        """Check that the tokens of each segment are contiguous, if the segments are known.
 
         Raises:
-            UserError: there is one.
+            UserError: a segment continues after padding or after another segment.
         """
         given = self.segments
         if isinstance(given, jax.core.Tracer) or not isinstance(given, np.ndarray | jax.Array):
@@ -114,12 +114,12 @@ class LayerContext:
 
     @property
     def real(self) -> Bool[Array, 'B T'] | None:
-        """True where a place holds a token, False for padding; None where all hold one."""
+        """True for tokens, False for padding; None without padding."""
         return None if self.segments is None else self.segments != 0
 
     @property
     def numbered(self) -> Int[Array, 'B T']:
-        """The segments; all 1 where every row is one segment."""
+        """The segments; all 1 if every row is one segment."""
         given = self.segments
         return jax.numpy.ones_like(self.positions) if given is None else jax.numpy.asarray(given)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the user, and checks that raise them."""
+"""User errors, and checks that raise them."""
 
 import math
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 
 class UserError(Exception):
-    """Error that the user can correct. Launchers print its one line and exit with status 2."""
+    """Error that the user can correct. Launchers print its one-line message and exit with status 2."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Range of a numeric field, stated where the field is declared: `build` refuses numbers outside of it, and NaN.
+    """Range of a numeric field, in its annotation: `build` raises an error for numbers outside the range and for NaN.
 
         dropout: Annotated[float, Range(least=0, below=1)] = 0.0
 
-    Attributes: bounds; `least` and `most` belong to the range, `above` and `below` do not.
+    Attributes: bounds: inclusive `least` and `most`, exclusive `above` and `below`.
     """
 
     least: int | float = -math.inf

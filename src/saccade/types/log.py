@@ -11,27 +11,27 @@ from saccade.types.task import Metrics
 
 @runtime_checkable
 class Sink(Protocol):
-    """Log sink: where a run's metrics and samples are written. Process 0 alone makes it, before compilation.
+    """Log sink: destination of a run's metrics and samples. Only process 0 creates it, before compilation.
 
-    All its methods are called in one thread, which is not the main thread. If one raises, or takes so long that the log
-    piles up, the run says so and goes on without the sink.
+    All methods are called in one thread, which is not the main thread. If one raises, or is so slow that the queue
+    fills, the run prints a warning and continues without the sink.
     """
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
-        """Begin the log of the run in a folder, or go on with it after step `start`; 0 begins anew.
+        """Start the log of the run in a folder, or continue it after step `start`; 0 for a new log.
 
-        Later steps that were logged before will come again: the run was stopped and goes on from its checkpoint.
+        Steps after `start` that were already logged are logged again: the run resumed from its checkpoint.
         """
         ...
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
-        """Take the metrics of one step of one split; those of step 0, split 'plan', say what the run will cost."""
+        """Log the metrics of one step of one split; step 0 of split 'plan' has the estimated costs of the run."""
         ...
 
     def sample(self, step: int, text: str) -> None:
-        """Take a text that the model generated at one step."""
+        """Log a text that the model generated at one step."""
         ...
 
     def close(self) -> None:
-        """Close the log after the last step or after an error. It is called once, if `open` returned."""
+        """Close the log after the last step or after an error. Called once, if `open` returned."""
         ...

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Declaration of a metric: its name, which end of it is best, its range and its unit."""
+"""Declaration of a metric: its name, best end, range and unit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,12 +16,12 @@ class Metric:
     """Declaration of a metric, made where the metric is computed and written to the folder of each run.
 
     Attributes:
-        name: under which it is logged.
-        best: end at which it is best; None where neither is better, as of a learning rate.
+        name: name in the log.
+        best: best end of the range; None if neither end is better, as for a learning rate.
         low, high: least and greatest value; None for no bound.
-        unit: empty for a share, and for what depends on the data.
-        among: other rows that the value of a row depends on: '' for none, 'batch' for those of its batch, so that the
-            metric depends on `batch_size`, 'split' for those of the whole split, which `eval_batches` may cut short.
+        unit: unit; empty for a share, or if the unit depends on the data.
+        among: other rows on which the value of a row depends: '' for none, 'batch' for the rows of its batch, so the
+            metric depends on `batch_size`, 'split' for the rows of the split, which `eval_batches` can truncate.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Metric:
 
 
 def fraction(name: str, among: Literal['', 'batch', 'split'] = '') -> Metric:
-    """Return the declaration of a share of 1 that is best where it is highest, as an accuracy."""
+    """Return the declaration of a share between 0 and 1 for which higher is better, such as an accuracy."""
     return Metric(name, 'highest', 0.0, 1.0, among=among)
 
 

@@ -14,10 +14,10 @@ from saccade.types.part import Part
 
 @runtime_checkable
 class Model(Protocol):
-    """A model to train. Each task says how it calls its models.
+    """A model to train. Each task defines how it calls its models.
 
-    Attributes: vocabulary, V of the tokens that it embeds or predicts, None for none; context_length, the longest
-        sequence in places.
+    Attributes: vocabulary, V of the tokens that it embeds or predicts, None for none; context_length, the maximum
+        sequence length.
     """
 
     vocabulary: int | None
@@ -26,11 +26,11 @@ class Model(Protocol):
 
 @runtime_checkable
 class OfOneSequence(Model, Protocol):
-    """A model of one sequence of tokens, whose maximum length is one number."""
+    """A model of one sequence of tokens, with one maximum length."""
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return the part that makes the same model for sequences of up to `length` tokens."""
+        """Return the config of the same model for sequences of up to `length` tokens."""
         ...
 
 
@@ -39,9 +39,9 @@ class Reading:
     """Input of an output head besides the hidden states.
 
     Attributes:
-        context: of the tokens.
-        table: the token embedding, for a head with tied weights; None where the model has no vocabulary.
-        at: the tokens to predict, by their place in the row; None for all.
+        context: layer context of the tokens.
+        table: token embedding, for a head with tied weights; None for a model without a vocabulary.
+        at: places in the row of the tokens to predict; None for all.
     """
 
     context: LayerContext
@@ -51,16 +51,16 @@ class Reading:
 
 @runtime_checkable
 class Head(Protocol):
-    """Output head: logits from the encoder's hidden states, in the shapes that its task expects."""
+    """Output head: maps the encoder's hidden states to logits, in the shapes that its task expects."""
 
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Array: ...
 
 
 @runtime_checkable
 class EncoderModel(Model, Protocol):
-    """Encoder: inputs in, the output of each head out, by the head's name.
+    """Encoder: maps inputs to the output of each head, by the head's name.
 
-    `reads` names the inputs in a batch. Where it names several arrays, the inputs are a tuple of them.
+    `reads` is the name of the inputs in a batch. If it names several arrays, the inputs are a tuple of them.
     """
 
     reads: str | tuple[str, ...]
@@ -72,24 +72,24 @@ class EncoderModel(Model, Protocol):
 
 @runtime_checkable
 class LanguageModel(Model, Protocol):
-    """Language model: tokens in, logits out; whole sequences by `__call__`, chunks by `init_state` and `step`."""
+    """Language model: maps tokens to logits; whole sequences by `__call__`, chunks by `init_state` and `step`."""
 
     def __call__(self, tokens: Tokens, context: LayerContext, train: bool) -> Logits: ...
 
     def init_state(self, tokens: Tokens, capacity: int) -> State:
-        """Return the state for decoding `capacity` tokens a row; axis 0 of each leaf is B."""
+        """Return the state for decoding `capacity` tokens per row; axis 0 of each leaf is B."""
         ...
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]:
-        """Run a chunk of tokens through the model; return its logits and the state after it. Segment 0 is padding."""
+        """Run a chunk of tokens through the model; return its logits and the new state. Segment 0 is padding."""
         ...
 
 
 @runtime_checkable
 class Seq2Seq(Model, Protocol):
-    """Sequence-to-sequence model: a source and the target so far in, logits of the next target tokens out.
+    """Sequence-to-sequence model: maps a source and a target prefix to logits of the next target tokens.
 
-    `context_length` bounds the target, and `source_context_length` the source, in tokens.
+    `context_length` is the maximum length of the target, `source_context_length` that of the source, in tokens.
     """
 
     source_context_length: int
@@ -104,21 +104,21 @@ class Seq2Seq(Model, Protocol):
     ) -> Logits: ...
 
     def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> State:
-        """Encode the sources, once: the state before the first of `capacity` tokens a row; axis 0 of each leaf is B."""
+        """Encode the sources; return the state for decoding `capacity` tokens per row; axis 0 of each leaf is B."""
         ...
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]:
-        """Run a chunk of target tokens through the decoder; return its logits and the state after it."""
+        """Run a chunk of target tokens through the decoder; return its logits and the new state."""
         ...
 
 
 @struct.dataclass
 class Compared:
-    """Vectors of images and of texts of norm 1, and how their products become logits.
+    """Embeddings of images and texts, of norm 1, with the scale and bias of their logits.
 
     Attributes:
-        image, text: of each row.
-        scale, bias: the logit of two is scale times their product, plus bias.
+        image, text: embeddings of each row.
+        scale, bias: a logit is scale times the product of two embeddings, plus bias.
     """
 
     image: Float[Array, 'B E']
@@ -129,18 +129,18 @@ class Compared:
 
 @runtime_checkable
 class ImageTextModel(Model, Protocol):
-    """Model that compares images with texts by vectors of their own, each read without the other."""
+    """Model that compares images with texts by embeddings, computed independently of each other."""
 
     def __call__(self, images: Array, tokens: Tokens, context: LayerContext, train: bool) -> Compared: ...
 
     def encode_image(self, images: Array) -> Float[Array, 'B E']:
-        """Return the vectors of images, of norm 1."""
+        """Return the embeddings of images, of norm 1."""
         ...
 
     def encode_text(self, tokens: Tokens, context: LayerContext) -> Float[Array, 'B E']:
-        """Return the vectors of texts, of norm 1."""
+        """Return the embeddings of texts, of norm 1."""
         ...
 
     def logit_line(self) -> tuple[Float[Array, ''], Float[Array, '']]:
-        """Return the factor of the products and what is added, which make logits of them."""
+        """Return the scale and the bias of the logits."""
         ...

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts: factories that a config names."""
+"""Parts: factories named in configs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ T_co = TypeVar('T_co', covariant=True)
 
 @dataclass(frozen=True)
 class Part(Generic[T_co]):
-    """A factory: what to call, and the arguments the config gave. Frozen, hashable and comparable.
+    """A factory: a target to call, and the arguments from the config. Frozen, hashable and comparable.
 
     Two parts built from equal specs are equal, so they can be static arguments of a jitted function. (Rebuilt
-    `functools.partial` objects compare unequal and would retrace.) Every call makes a new instance, so a
-    factory handed to L layers makes L sets of weights.
+    `functools.partial` objects compare unequal and would retrace.) Every call creates a new instance, so a
+    factory passed to L layers creates L sets of weights.
     """
 
     target: Any
@@ -32,7 +32,7 @@ class Part(Generic[T_co]):
             raise
 
     def _refuse_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise a UserError where the target does not take what it was called with: it is of another kind of part."""
+        """Raise a UserError if the target does not accept the arguments: it is another kind of part."""
         try:
             signature(self.target).bind(*args, **dict(self.arguments), **kwargs)
         except TypeError as error:
@@ -42,12 +42,12 @@ class Part(Generic[T_co]):
         return dict(self.arguments)[name]
 
     def replace(self, **arguments: Any) -> 'Part':
-        """Return the part with these arguments in place of its own."""
+        """Return a copy of the part with these arguments replaced."""
         return Part(self.target, tuple(sorted({**dict(self.arguments), **arguments}.items())))
 
     @property
     def name(self) -> str:
-        """The import path, as a config would write it under `use`."""
+        """The import path, as in `use` of a config."""
         module = self.target.__module__.removeprefix('saccade.')
         return f'{module}:{self.target.__qualname__}'
 
@@ -59,7 +59,7 @@ class Part(Generic[T_co]):
         """Yield this part and the parts among its arguments, at any depth, each with its path in a config.
 
         Args:
-            path: of this part, as 'config.model'.
+            path: path of this part, such as 'config.model'.
         """
         yield path, self
         for name, value in self.arguments:
@@ -67,7 +67,7 @@ class Part(Generic[T_co]):
 
 
 def _parts_by_path(path: str, value: Any) -> Iterator[tuple[str, Part]]:
-    """Yield the parts in a value; `build` makes tuples of lists, and tuples of pairs of mappings."""
+    """Yield the parts in a value; `build` converts lists to tuples, and mappings to tuples of pairs."""
     if isinstance(value, Part):
         yield from value.by_path(path)
     elif isinstance(value, tuple):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check of what a method that a variant overrides has returned."""
+"""Check of the results of methods that a variant overrides."""
 
 from typing import Any
 
@@ -16,12 +16,11 @@ def require_result(part: object, method: str, found: Any, expected: Any) -> None
     """Check the structure of a method's result, and the shapes of its arrays.
 
     Args:
-        part: whose method it is.
-        expected: a pytree like the result, of arrays or of their shapes as `jax.ShapeDtypeStruct`; `...` for an array
-            of any shape.
+        part: object that has the method.
+        expected: a pytree like the result, of arrays or of `jax.ShapeDtypeStruct`; `...` for an array of any shape.
 
     Raises:
-        UserError: the result differs; the message names the class and the method, and has the expected shapes.
+        UserError: the result differs; the message contains the class, the method and the expected shapes.
     """
     alike = jax.tree.structure(expected) == jax.tree.structure(found)
     pairs = zip(*map(jax.tree.leaves, (expected, found)), strict=alike)
@@ -30,7 +29,7 @@ def require_result(part: object, method: str, found: Any, expected: Any) -> None
 
 
 def _words(tree: Any) -> str:
-    """A pytree with the shapes of its arrays, as (array [2, 9, 16], None)."""
+    """Return a description of a pytree with the shapes of its arrays, such as (array [2, 9, 16], None)."""
     text = repr(jax.tree.map(_Leaf, tree))
     return text if len(text) <= _LONGEST else f'{text[:_LONGEST]}...'
 

@@ -12,50 +12,50 @@ from jaxtyping import Array, Float, Int, Key
 from saccade.types.arrays import Params, PRNGKey
 from saccade.types.model import Seq2Seq
 
-# A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
-#   tokens    [B T] int32     of the vocabulary. For a causal model T is one more than it sees: every input has a target
-#   frames    [B T F] float32 in place of tokens, where that is what a model embeds: its embedding names its inputs
+# A batch is a dict of arrays with leading axis B, created by `data` and passed to a task:
+#   tokens    [B T] int32     token ids. For a causal model T is one more than its inputs: every input has a target
+#   frames    [B T F] float32 instead of tokens, for a model that embeds frames: its embedding names its inputs
 #   images    [B rows columns channels] float32   likewise; an image is one place of `segments` and `positions`.
-#                             Where there are `tokens` too, these two are of the tokens alone
-#   segments  [B T] int32     1, 2, ... number the documents packed into a row; 0 is padding
-#   positions [B T] int32     the token's place within its own document piece
-# and, for an encoder, whatever of these its task needs:
-#   types     [B T] int32     1 for the second of two texts, else 0
-#   words     [B T] int32     1, 2, ... number the words of a row; 0 for special tokens and padding
-#   mask      [B] int32       the id of [MASK]
-#   row       [B] int32       the number of the row in its split
-#   example   [B] int32       the number of the example that the row is of, or is a window on; -1 for padding
-#   label     [B] int32       the class of the row; IGNORED for none
-#   eigenvectors [B F] int32  of graphs: number of the eigenvector that each place of a frame is of, from 1; 0 for none
-#   value     [B] float32     the number to predict of the row; NaN for none
-#   labels    [B T] int32     the class of each token; IGNORED for none
-#   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none
-# and, where an example is 2 or 3 texts that are compared by their vectors: all of [B T] above are [B texts T]
-# and, for a model that reads one sequence and writes another, whose `tokens` begin with the token that starts it:
-#   source    [B S] int32     what is read
-#   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
-#   end       [B] int32       the id of the token that ends what is written
+#                             If there are also `tokens`, these two are only for the tokens
+#   segments  [B T] int32     number of the document within its packed row, from 1; 0 is padding
+#   positions [B T] int32     position of the token within its document piece
+# and, for an encoder, depending on its task:
+#   types     [B T] int32     1 for the second of two texts, otherwise 0
+#   words     [B T] int32     number of the word within its row, from 1; 0 for special tokens and padding
+#   mask      [B] int32       id of [MASK]
+#   row       [B] int32       number of the row in its split
+#   example   [B] int32       number of the row's example, of which the row can be a window; -1 for padding
+#   label     [B] int32       class of the row; IGNORED for none
+#   eigenvectors [B F] int32  for graphs: number of the eigenvector at each place of a frame, from 1; 0 for none
+#   value     [B] float32     regression target of the row; NaN for none
+#   labels    [B T] int32     class of each token; IGNORED for none
+#   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], for a row without an answer
+# and, for examples of 2 or 3 texts that are compared by their embeddings: every [B T] above is [B texts T]
+# and, for a sequence-to-sequence model, whose `tokens` begin with the start token:
+#   source    [B S] int32     token ids of the source
+#   source_segments, source_positions [B S] int32   segments and positions of the source
+#   end       [B] int32       id of the end token
 # and, for skip-grams:
-#   frequency [B T] float32   the token's share of the words of the training split; 0 where it is none
-#   noise     [B M] int32     words drawn by their frequency, to be told from those that are there
-# and, for a task that makes both of `tokens`, under its own name the id of each special token [B] that a source may
-# begin with, and:
-#   sentinels [B K] int32     the ids of the tokens that stand for what is left out, in order
-#   start     [B] int32       the id of the token that starts what is written
+#   frequency [B T] float32   share of the token among the words of the training split; 0 if it is not a word
+#   noise     [B M] int32     noise words, sampled by frequency
+# and, for a task that creates source and target from `tokens`, the id [B] of each special token at the start of a
+# source, under the token's name, and:
+#   sentinels [B K] int32     ids of the sentinel tokens, in order
+#   start     [B] int32       id of the start token
 Batch = Mapping[str, Array]
 
-_NO_WEIGHT = 1e-30  # divides a total that is 0
-IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
+_NO_WEIGHT = 1e-30  # divisor of a total that is 0
+IGNORED = -100  # label without a target: PyTorch's default ignore_index
 
 Metrics = Mapping[str, SupportsFloat]
 
 
 @struct.dataclass
 class Written:
-    """Decoded target of each source, the best that the search found.
+    """Best decoded target of each source.
 
     Attributes:
-        tokens: of each row, without its start token; only the first `counts` of them are meaningful.
+        tokens: tokens of each row, without the start token; only the first `counts` are valid.
         counts: number of tokens before the end token.
     """
 
@@ -74,24 +74,24 @@ class Search(Protocol):
 
 @struct.dataclass
 class Total:
-    """Total and weight of a mean, or of several means that are added: sum over terms of total / weight.
+    """Total and weight of a mean, or of a sum of means: sum over terms of total / weight.
 
-    Totals and weights each add up over microbatches, devices and processes. No weight depends on a parameter.
+    Totals and weights are each summed over microbatches, devices and processes. Weights do not depend on parameters.
     """
 
     total: Float[Array, '*terms']
     weight: Float[Array, '*terms']
 
     def mean(self) -> Float[Array, '']:
-        """Return the sum of the means; a term without weight adds 0."""
+        """Return the sum of the means; a term with weight 0 adds 0."""
         return (self.total / jnp.maximum(self.weight, _NO_WEIGHT)).sum()
 
     def times(self, factor: float | Float[Array, '']) -> 'Total':
-        """Return the total of a mean that is multiplied by a factor."""
+        """Return the total of the mean multiplied by a factor."""
         return Total(factor * self.total, self.weight)
 
     def plus(self, *others: 'Total') -> 'Total':
-        """Return the total of a sum of means, each of which keeps its own weight."""
+        """Return the total of a sum of means with separate weights."""
         every = self, *others
         total, weight = ([getattr(each, name).ravel() for each in every] for name in ('total', 'weight'))
         return Total(jnp.concatenate(total), jnp.concatenate(weight))
@@ -99,26 +99,26 @@ class Total:
 
 @runtime_checkable
 class Task(Protocol):
-    """Training task: the loss, and how a batch becomes the model's input.
+    """Training task: the loss, and the model's inputs from a batch.
 
-    A task may have these attributes too, all but the first of its class:
-        then: uses of a finished run, each with its command but for --workdir; {inputs} stands for an example
-            of each input of the data, as flags, and {texts} for texts that the tokenizer reads.
-        trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
+    Optional attributes, of the class except for the first:
+        then: uses of a finished run, each with its command without --workdir; {inputs} is replaced by flags with an
+            example of each input of the data, {texts} by texts for the tokenizer.
+        trains: the protocol of its models, with a description: (EncoderModel, 'an encoder').
         heads: the output heads that it uses, by the field of the model that has them, '' for the model itself.
-        reads: the names of the arrays that it uses of a batch.
-        mixes_rows: in words, what depends on which rows come together, as the negatives of a contrastive loss do.
-        reports: declarations of the metrics that `loss` returns. One without a declaration is logged, and ranks nothing
-            unless its best end is given.
-        evaluates: declarations of the metrics that evaluations alone log, those of `Evaluator.judge` among them; like
-            `reports`, of an object where it depends on the fields.
-        best_by: the metric by which checkpoints and runs are ranked where nothing else is asked for; `loss` by default.
+        reads: names of the arrays that it uses from a batch.
+        mixes_rows: description of values that depend on the batch's other rows, such as contrastive negatives.
+        reports: declarations of the metrics that `loss` returns. Undeclared metrics are logged, and rank runs only if
+            their best end is given.
+        evaluates: declarations of the metrics logged only by evaluations, including those of `Evaluator.judge`; like
+            `reports`, an attribute of the object if it depends on the fields.
+        best_by: default metric for ranking checkpoints and runs; `loss` if absent.
     """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the parameters of a run: the model's, by their own names, and any that the task adds.
+        """Initialise the parameters of a run: the model's, under their own names, and those that the task adds.
 
-        What a task adds declares no axes, so it is whole on each device.
+        The task's parameters have no declared axes, so they are replicated on each device.
         """
         ...
 
@@ -127,34 +127,34 @@ class Task(Protocol):
         ...
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return totals by name. `loss` is what training minimises; the others are reported too."""
+        """Return totals by name. Training minimises `loss`; the others are reported."""
         ...
 
 
 @runtime_checkable
 class AcrossRows(Task, Protocol):
-    """Task whose loss of a row depends on the other rows of the batch, as a contrastive loss does.
+    """Task in which the loss of a row depends on the other rows of the batch, such as a contrastive loss.
 
-    Under `jit` a step sees the whole batch. Under `pmap` it sees the rows of one device, and gathers the others.
+    Under `jit` a step has the whole batch. Under `pmap` it has the rows of one device, and gathers the others.
     """
 
     def across(self, axis: str) -> Task:
-        """Return the task for steps in which the rows are spread over the devices of a named axis."""
+        """Return the task for steps in which the rows are sharded over the devices of a named axis."""
         ...
 
 
 @runtime_checkable
 class Augmentation(Protocol):
-    """Augmentation: a random change of the training examples of a batch. `reads` names the array that it changes.
+    """Augmentation: a random transformation of the training examples of a batch. `reads` names the array.
 
-    Besides, it may give `other_label` [B] int32 and `share` [B] float32: the loss of a row is then share times that for
-    its label, and 1 - share times that for the other.
+    It can add `other_label` [B] int32 and `share` [B] float32: the loss of a row is then share times the loss for its
+    label plus 1 - share times the loss for the other label.
     """
 
     reads: str
 
     def __call__(self, keys: Key[Array, 'B'], batch: Batch) -> Batch:
-        """Return the batch, changed. There is a key for each row."""
+        """Return the transformed batch. There is one key per row."""
         ...
 
 
@@ -169,9 +169,9 @@ class Estimate(Protocol):
 
 @runtime_checkable
 class TextMetric(Protocol):
-    """Text metric: compares texts with their references; an estimate's `signature` says how it was computed.
+    """Text metric: compares texts with their references; an estimate's `signature` identifies its settings.
 
-    Its attribute `reports` has the declarations of what it returns.
+    Its attribute `reports` has the declarations of the metrics.
     """
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
@@ -179,9 +179,9 @@ class TextMetric(Protocol):
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Evaluator: a task with metrics of predictions for whole examples, besides means over targets.
+    """Evaluator: a task with metrics of predictions for whole examples, in addition to means over targets.
 
-    Its attribute `evaluates` has their declarations.
+    Its attribute `evaluates` has the metrics' declarations.
     """
 
     def predict(self, model: Any, params: Params, batch: Batch) -> dict[str, Array]:
@@ -189,5 +189,5 @@ class Evaluator(Protocol):
         ...
 
     def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
-        """Return metrics of the predictions of all rows of a split, in order, and of padding after them."""
+        """Return metrics of the predictions of all rows of a split, in order, followed by padding."""
         ...

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inspection of one trained model: attention, alignments, decompositions, gradients, embeddings, parameters.
 
-Not here: comparing several runs (`analysis/report/`).
+Comparisons of several runs are in `analysis/report/`.
 """

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Alignment: attention weights over the source for each target token, with the tokens.
+"""Alignment: cross-attention weights over the source for each target token, with the tokens.
 
-A row is a step of the decoder, by the token it generated; a column is a token of the source. Bahdanau, Cho and Bengio
-2015, figure 3, https://arxiv.org/abs/1409.0473. What is shown are the weights that cross-attention reports,
-of a recurrent decoder or of a layer of a Transformer; they are found by their shape, which no other weights have, as
-the two lengths are made to differ.
+A row is a decoding step, labelled by the generated token; a column is a source token. Bahdanau, Cho and Bengio
+2015, figure 3, https://arxiv.org/abs/1409.0473. The weights come from the cross-attention of a recurrent decoder or of
+a Transformer layer. They are recognised by their shape [T S]: the two sequences are padded to different lengths.
 """
 
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ _SPACE = '\N{OPEN BOX}'
 class Alignment:
     """Alignment of a target with its source: attention weights by token.
 
-    Attributes: the target's tokens, the source's tokens, the weights, and the layer and head they are of.
+    Attributes: tokens of the target, tokens of the source, the weights, and their layer and head.
     """
 
     written: list[str]
@@ -40,18 +39,18 @@ class Alignment:
     what: str
 
     def record(self) -> dict[str, Any]:
-        """All of it as one JSON object."""
+        """Return the alignment as one JSON object."""
         return {'read': self.read, 'written': self.written, 'weights': self.weights.tolist(), 'what': self.what}
 
 
 @dataclass(frozen=True, eq=False)
 class Aligner:
-    """Alignment of texts by one layer and head.
+    """Computes alignments with one layer and head.
 
     Attributes:
-    frame: how texts stand in the rows that the model was trained on.
-    layer: of those with cross-attention, from 1; -1 is the last.
-    head: from 1; 0 for the mean over the heads.
+    frame: row layout of the training data.
+    layer: index among the layers with cross-attention, from 1; -1 is the last.
+    head: index from 1; 0 for the mean over heads.
     """
 
     model: Seq2Seq
@@ -71,13 +70,14 @@ class Aligner:
         """Return the alignment of a target with its source, given their tokens.
 
         Raises:
-            UserError: they are too long, there is no such layer or head, or attention over the source reports none.
+            UserError: the sequences are too long, the layer or head does not exist, or cross-attention reports no
+                weights.
         """
         room = self.frame.context_length
         read = self.frame.read(source)
         if len(read) > self.frame.source_context_length or len(target) > room:
-            raise UserError(f'{len(read)} tokens read and {len(target)} written do not fit the rows of the model')
-        # A text that took all the room there is has no end token.
+            raise UserError(f'{len(read)} source tokens and {len(target)} target tokens do not fit the rows')
+        # A text that fills the whole row has no end token.
         given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
         layers = list(_over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame)))
         weights, what = self._picked(layers)
@@ -97,20 +97,20 @@ class Aligner:
 
     def _picked(self, layers: list[Float[np.ndarray, 'N T S']]) -> tuple[Float[np.ndarray, 'T S'], str]:
         if not layers:
-            raise UserError('the attention of this model over its source reports no weights, so there is no alignment')
+            raise UserError('the cross-attention of this model reports no weights, so there is no alignment')
         number = self.layer if self.layer > 0 else len(layers) + 1 + self.layer
         if not 1 <= number <= len(layers):
-            raise UserError(f'layer {self.layer}: {len(layers)} look at the source, which are 1 to {len(layers)}')
+            raise UserError(f'layer {self.layer}: the layers with cross-attention are 1 to {len(layers)}')
         heads = layers[number - 1]
         if not 0 <= self.head <= len(heads):
-            raise UserError(f'head {self.head}: there are {len(heads)}, which are 1 to {len(heads)}; 0 is their mean')
+            raise UserError(f'head {self.head}: the heads are 1 to {len(heads)}; 0 is their mean')
         whose = 'mean of its heads' if self.head == 0 else f'head {self.head}'
         weights = heads.mean(axis=0) if self.head == 0 else heads[self.head - 1]
         return weights, f'layer {number} of {len(layers)}' + (f', {whose}' if len(heads) > 1 else '')
 
 
 def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
-    """Return the lengths to pad target and source to. They differ: cross-attention weights are found by their shape."""
+    """Return padded lengths of target and source. They differ, as cross-attention weights are found by shape."""
     if T != S:
         return T, S
     return (T, S + 1) if frame.source_context_length > S else (T + 1, S)
@@ -126,11 +126,11 @@ def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, 
 
 
 def _over_source(weights: PyTree, T: int, S: int) -> Iterator[Float[np.ndarray, 'N T S']]:
-    """The weights of each layer with cross-attention, from the first layer on."""
+    """Yield the cross-attention weights of each layer, in order."""
     numbers, found = layer_numbers(weights), []
     for place, (path, leaf) in enumerate(jax.tree_util.tree_leaves_with_path(weights)):
         if leaf.shape[-2:] == (T, S):
-            stacked = np.asarray(leaf).reshape(-1, *leaf.shape[-3:])  # of one row, so that B is 1
+            stacked = np.asarray(leaf).reshape(-1, *leaf.shape[-3:])  # one row, so B is 1
             at = IN_A_STACK.match(path_of(path))
             layers = numbers[at['tower']][at['group']] if at else range(len(stacked))
             found += [(layer, place, each) for layer, each in zip(layers, stacked, strict=True)]

@@ -18,11 +18,11 @@ from saccade.analysis.report.drawing import INK, styled
 from saccade.types import UserError
 
 ENDINGS = ('.png', '.svg', '.pdf', '.html')
-_INCHES = 0.26  # of a cell
+_INCHES = 0.26  # inches per cell
 _MARGIN = 1.3  # inches for the labels
 _BAR = 0.9  # inches for the colour bar
-_LEAST = 3.2  # inches of a side, for what is said of the axes
-_STOPS = 9  # colours that the scale of a page is made of
+_LEAST = 3.2  # minimum inches of a side, for the labels of the axes
+_STOPS = 9  # colours of the scale of a page
 _ACROSS, _DOWN, _SCALE = 'source tokens, read', 'target tokens, written', 'attention weight'
 _STYLE = """
 .cells { font-size: .9375rem }
@@ -37,16 +37,16 @@ _STYLE = """
 
 
 def require_ending(path: Path) -> None:
-    """Refuse a name whose ending is none of those there are."""
+    """Raise a UserError if the ending of a file name is not supported."""
     if path.suffix.lower() not in ENDINGS:
         raise UserError(f'{path}: an alignment is written to a file that ends in {", ".join(ENDINGS)}')
 
 
 def save(alignment: Alignment, path: Path) -> None:
-    """Write an alignment, whole or not at all; the ending of the name says as what.
+    """Write an alignment atomically, in the format of the file's ending.
 
     Raises:
-        UserError: the ending is none of those there are, or the file cannot be written.
+        UserError: the ending is not supported, or the file cannot be written.
     """
     require_ending(path)
     draft = path.with_name(f'.{uuid.uuid4().hex}{path.suffix}')
@@ -62,7 +62,7 @@ def save(alignment: Alignment, path: Path) -> None:
 
 
 def draw(alignment: Alignment, path: Path) -> None:
-    """Write a picture: the darker a cell, the more of that step's weight is on that token."""
+    """Write a picture: darker cells have higher attention weights."""
     T, S = alignment.weights.shape
     with styled():
         size = max(_INCHES * S + _MARGIN, _LEAST) + _BAR, max(_INCHES * T + _MARGIN, _LEAST)
@@ -81,7 +81,7 @@ def draw(alignment: Alignment, path: Path) -> None:
 
 
 def html(alignment: Alignment) -> str:
-    """Return a page that needs no other file."""
+    """Return a self-contained page."""
     most = _most(alignment)
     heads = Markup('').join(Markup('<th>{}</th>').format(token) for token in alignment.read)
     rows = Markup('').join(
@@ -101,7 +101,7 @@ def html(alignment: Alignment) -> str:
 
 
 def _most(alignment: Alignment) -> float:
-    """Return the end of the colour scale: the largest weight, as all weights on a long source may be small."""
+    """Return the end of the colour scale: the largest weight, since all weights over a long source may be small."""
     return max(LEAST, float(alignment.weights.max()))
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries and keys of cross-attention, head by head, of a sequence-to-sequence model.
 
-Of a recurrent decoder these are its hidden states and the encoder's, or their projections; of a Transformer the queries
-and keys of each layer's cross-attention. They are captured as they go in, by Linen's interceptors, so that models need
-no code for it. Without attention there are the hidden states of both sides, and no score.
+For a recurrent decoder these are its hidden states and the encoder's, or their projections; for a Transformer the
+queries and keys of each layer's cross-attention. Linen interceptors capture the arguments, so models need no code for
+it. Without attention the hidden states of both sides are returned, without scores.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ class Head:
     """Queries and keys of one head.
 
     Attributes:
-        name: which it is.
+        name: layer and head.
         queries, keys: states of the decoder, and of the encoder.
-        scale: factor of their products; None where scores are not these products, of all pairs there are.
+        scale: factor of their dot products; None if the scores are not these products for all pairs.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Head:
 
 @dataclass(eq=False)
 class _Seen:
-    """What cross-attention compares, captured in a forward pass.
+    """Inputs of cross-attention, captured in a forward pass.
 
     Attributes:
         layers: queries, keys and scale of each layer of a Transformer.
@@ -62,9 +62,9 @@ class _Seen:
     attender: Any = None
 
     def take(self, go: Callable[..., Any], given: tuple, named: dict, call: nn.module.InterceptorContext) -> Any:
-        """Let a method of a module do its work, and keep what is of use."""
+        """Interceptor: call a method of a module and record its relevant arguments."""
         made, module = go(*given, **named), call.module
-        if module.is_initializing():  # Linen does so in passing, to know the shapes that parameters must have
+        if module.is_initializing():  # Linen traces initialisation to check parameter shapes
             return made
         if isinstance(module, ScoreKernel) and 'cross' in module.path and call.method_name == '__call__':
             q, k, _, scoring, _ = given
@@ -79,7 +79,7 @@ class _Seen:
         return made
 
     def compared(self) -> list[tuple[Queries, Keys]]:
-        """Queries and keys of each layer."""
+        """Return the queries and keys of each layer."""
         if self.layers or self.hidden is None:
             return [(q, k) for q, k, _ in self.layers]
         if self.attender is None:
@@ -88,7 +88,7 @@ class _Seen:
         return [(self.attender.score_function.queries(self.hidden, keys), keys)]
 
     def scales(self) -> list[float | None]:
-        """Of each layer's products; None where these are not its scores, or not those of all tokens of the source."""
+        """Return the scale of each layer's products; None if they are not its scores for all source tokens."""
         if self.layers or self.hidden is None:
             return [scale for *_, scale in self.layers]
         whole = isinstance(self.attender, SoftAttender | HardAttender) and not self.attender.score_function.terms
@@ -99,11 +99,11 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
     """Return the queries and keys of each head of cross-attention; without attention, the hidden states of both sides.
 
     Raises:
-        UserError: the decoder's states are not there all at once, or no cross-attention of the model makes scores.
+        UserError: the decoder's states are not computed all at once, or no cross-attention of the model has scores.
     """
     whole, scales = _unrolled(model)(), []
 
-    @jax.jit  # so that the logits, which nobody asks for, are not made
+    @jax.jit  # so that XLA removes the unused logits
     def run(params: Params, batch: Batch) -> list[tuple[Queries, Keys]]:
         seen = _Seen()
         source = LayerContext(batch['source_positions'], batch['source_segments'])
@@ -115,9 +115,9 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
     layers = jax.device_get(run(params, batch))
     if not layers:
         raise UserError(
-            f'{model.name}: it has no states of a decoder that are there at once: take '
+            f'{model.name}: its decoder does not compute all states at once: use '
             'recurrent.decoder.fixed_context:FixedContext, recurrent.decoder.luong:Luong without input feeding, or an '
-            'encoder-decoder whose cross-attention makes scores'
+            'encoder-decoder whose cross-attention has scores'
         )
     return [
         Head(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
@@ -127,7 +127,7 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
 
 
 def _unrolled(value: Any) -> Any:
-    """Return a part with its layers unrolled: the numbers are the same, and interceptors see every layer."""
+    """Return a part with its layers unrolled: equal results, and interceptors see every layer."""
     if isinstance(value, tuple):
         return tuple(map(_unrolled, value))
     if not isinstance(value, Part):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decomposition of a run's attention into what follows from the time, from the tokens, and the rest, as a report."""
+"""Report of the decomposition of a run's cross-attention into temporal, input and residual components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,9 +22,10 @@ from saccade.types import Seq2Seq, UserError
 
 TERMS = [f'{query} x {key}' for query in PARTS for key in PARTS]
 _NOTES = (
-    'Temporal is the mean over rows at a time, input the mean over the times at which a token stands, without it.',
-    'Of a state: shares of the squared length. Of a term: how far it goes along with the scores, less what all keys '
-    'of a query have in common; below 0 it works against them.',
+    'Temporal is the mean over rows at each time; input is the mean over the occurrences of a token, after subtracting '
+    'temporal.',
+    'Figures of states are shares of the squared norm. Figures of terms are their covariance with the scores over the '
+    'keys of a query, as a share; negative terms oppose the scores.',
 )
 
 
@@ -32,7 +33,7 @@ _NOTES = (
 class DecomposedHead:
     """Decomposed hidden states of one head.
 
-    Attributes: name; decoder and encoder, the states that a head compares; scale of their products, or None.
+    Attributes: name; decoder and encoder, the states of both sides; scale of their products, or None.
     """
 
     name: str
@@ -42,7 +43,7 @@ class DecomposedHead:
 
     @classmethod
     def of(cls, head: Head, batch: Row) -> 'DecomposedHead':
-        """Take what a head compares apart, by the tokens that were read on either side."""
+        """Decompose the states of a head by the input tokens of either side."""
         written, read = batch['tokens'][:, :-1], batch['source']
         return cls(
             head.name,
@@ -53,11 +54,11 @@ class DecomposedHead:
 
     @property
     def terms(self) -> ScoreTerms | None:
-        """The nine terms of its scores; None where these are not the products. They are large, and not kept."""
+        """Return the nine terms of its scores; None if the scores are not products. Large, and not cached."""
         return None if self.scale is None else ScoreTerms.of(self.decoder, self.encoder, self.scale)
 
     def record(self) -> dict[str, Any]:
-        """All figures, by name."""
+        """Return all figures by name."""
         sides = {name: getattr(self, name).shares() for name in ('encoder', 'decoder')}
         found: dict[str, Any] = {name: dict(zip(PARTS, shares.tolist(), strict=True)) for name, shares in sides.items()}
         error = max(self.encoder.error(), self.decoder.error())
@@ -71,7 +72,7 @@ class DecomposedHead:
 class Decomposition:
     """Decomposition of the attention of a run.
 
-    Attributes: the run that was decomposed; its heads; the batch of rows that was used.
+    Attributes: name of the run; its heads; the batch of rows.
     """
 
     what: str
@@ -80,15 +81,15 @@ class Decomposition:
 
     @classmethod
     def of(cls, workdir: str, rows: int, which: str = 'latest') -> 'Decomposition':
-        """Decompose a run on so many rows of its validation split.
+        """Decompose a run on `rows` rows of its validation split.
 
         Raises:
-            UserError: there is no such run, it is no sequence-to-sequence model, or its states are not to be had.
+            UserError: the run does not exist, is not a sequence-to-sequence model, or does not expose its states.
         """
         folder = Workdir.existing(workdir)
         experiment = Experiment.of(config_of(folder))
         if not isinstance(experiment.model(), Seq2Seq):
-            raise UserError(f'{experiment.model.name}: it reads no source to write of, so there is nothing to compare')
+            raise UserError(f'{experiment.model.name}: not a sequence-to-sequence model, so it has no cross-attention')
         split = prepare_again(folder, experiment).splits['validation']
         trained = open_run(workdir, which)
         batch = next(eval_batches(split, min(rows, len(split.rows))))
@@ -97,15 +98,15 @@ class Decomposition:
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """The figures of each head."""
+        """Return the figures of each head."""
         return [head.record() for head in self.heads]
 
     def report(self) -> Report:
-        """Tables of all heads."""
+        """Return tables of all heads."""
         rows = int((self.batch['segments'] > 0).any(-1).sum())
         error = max(record['error'] for record in self.records)
         figures = {'rows': rows, 'heads': self.records, 'error': error}
-        notes = (*_NOTES, f'{rows} rows; the parts and the terms add up to what they are of within {error:.1e}.')
+        notes = (*_NOTES, f'{rows} rows; the sums of the parts and of the terms are exact within {error:.1e}.')
         return Report(self.what, figures, tuple(self._tables()), notes)
 
     def _tables(self) -> Sequence[Table]:
@@ -119,7 +120,7 @@ class Decomposition:
             return [Table(f'{self.what}: parts of the states', columns, states)]
         titles = {
             'terms': 'terms of the scores, decoder x encoder',
-            'alone': 'queries whose favourite key each term alone finds',
+            'alone': 'queries whose top key each term alone determines',
         }
         heads = ('', *(record['head'] for record in scored))
         return [

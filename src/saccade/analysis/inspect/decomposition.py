@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decomposition of hidden states into the sum of a temporal part, a part of the token alone, and the rest.
+"""Decomposition of hidden states into a temporal component, an input component and a residual.
 
-    h_t = mu_t + chi_x + rest      mu_t = mean over rows of h_t,    chi_x = mean over where the token is x of h_t - mu_t
-    q_t . k_s = (mu + chi + rest)_t . (mu + chi + rest)_s: nine terms that make up a score of attention
+    h_t = mu_t + chi_x + rest      mu_t = mean over rows of h_t,    chi_x = mean of h_t - mu_t over positions of token x
+    q_t . k_s = (mu + chi + rest)_t . (mu + chi + rest)_s: nine terms of an attention score
 
 Aitken, Ramasesh, Cao, Maheswaranathan 2021, "Understanding How Encoder-Decoder Architectures Attend", section 2,
-https://arxiv.org/abs/2110.15253. Over the rows that the means are taken of, mu is orthogonal to what is left, and chi
-to the rest of that, so that their shares of the squared length add up to 1. Cost: 9 T S H a row.
+https://arxiv.org/abs/2110.15253. Over the rows of the means, mu is orthogonal to the remainder, and chi to the
+residual, so their shares of the squared norm sum to 1. Cost: 9 T S H per row.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Real = Bool[np.ndarray, 'B T']
 class Decomposed:
     """Hidden states as a sum of parts.
 
-    Attributes: the parts, in the order of PARTS; which states there are; those that were taken apart.
+    Attributes: the parts, in the order of PARTS; mask of real states; the original states.
     """
 
     parts: Float[np.ndarray, '3 B T H']
@@ -34,7 +34,7 @@ class Decomposed:
 
     @classmethod
     def of(cls, states: States, tokens: Int[np.ndarray, 'B T'], real: Real) -> 'Decomposed':
-        """Take states apart by their place in the row and by the token that was read there."""
+        """Decompose states by their position in the row and by their input token."""
         there = real[..., None]
         states = np.where(there, states.astype(np.float64), 0.0)
         temporal = np.where(there, states.sum(0) / np.maximum(real.sum(0), 1)[:, None], 0.0)
@@ -42,11 +42,11 @@ class Decomposed:
         return cls(np.stack([temporal, driven, states - temporal - driven]), real, states)
 
     def shares(self) -> Float[np.ndarray, '3']:
-        """Of the squared length of all states; they sum to 1."""
+        """Return the shares of the parts in the squared norm of all states; they sum to 1."""
         return np.square(self.parts).sum((1, 2, 3)) / _nonzero(np.square(self.states).sum())
 
     def error(self) -> float:
-        """The largest number by which the sum of the parts is not the state."""
+        """Return the maximum absolute difference between the sum of the parts and the state."""
         return float(np.abs(self.parts.sum(0) - self.states).max())
 
 
@@ -55,9 +55,9 @@ class ScoreTerms:
     """Scores of a head, term by term.
 
     Attributes:
-        terms: of the part of the query and the part of the key.
-        seen: the pairs there are.
-        scores: of the whole states.
+        terms: products by part of the query and part of the key.
+        seen: mask of pairs of real tokens.
+        scores: products of the whole states.
     """
 
     terms: Float[np.ndarray, '3 3 B T S']
@@ -66,38 +66,38 @@ class ScoreTerms:
 
     @classmethod
     def of(cls, queries: Decomposed, keys: Decomposed, scale: float) -> 'ScoreTerms':
-        """The nine terms of each score."""
+        """Compute the nine terms of each score."""
         terms = scale * np.einsum('iBTH,jBSH->ijBTS', queries.parts, keys.parts, optimize=True)
         scores = scale * np.einsum('BTH,BSH->BTS', queries.states, keys.states)
         return cls(terms, queries.real[:, :, None] & keys.real[:, None, :], scores)
 
     def shares(self) -> Float[np.ndarray, '3 3']:
-        """Of what tells the keys of a query apart: how far each term goes along with the scores; they sum to 1.
+        """Return the covariance of each term with the scores over the keys of a query, as shares that sum to 1.
 
-        What all keys of a query have in common does not change its weights, and is taken out of both. A term that
-        works against the scores has a share below 0.
+        A constant over the keys of a query does not change its weights, so terms and scores are centred. A term that
+        opposes the scores has a negative share.
         """
         scores, terms = self.centred(self.scores), self.centred(self.terms)
         return np.einsum('ijBTS,BTS->ij', terms, scores) / _nonzero(np.square(scores).sum())
 
     def alone(self) -> Float[np.ndarray, '3 3']:
-        """In what share of the queries the key that has the largest score has the largest of each term too."""
+        """Return the share of queries whose top key by score is also the top key by each single term."""
         best, bests = (np.where(self.seen, each, -np.inf).argmax(-1) for each in (self.scores, self.terms))
         asked = self.seen.any(-1)
         return ((bests == best) & asked).sum((-1, -2)) / _nonzero(asked.sum())
 
     def error(self) -> float:
-        """The largest number by which the sum of the terms is not the score."""
+        """Return the maximum absolute difference between the sum of the terms and the score."""
         return float(np.abs(self.terms.sum((0, 1)) - self.scores).max())
 
     def centred(self, scores: Float[np.ndarray, '*terms B T S']) -> Float[np.ndarray, '*terms B T S']:
-        """Without the mean over the keys of a query."""
+        """Subtract the mean over the keys of a query."""
         mean = (scores * self.seen).sum(-1, keepdims=True) / np.maximum(self.seen.sum(-1, keepdims=True), 1)
         return np.where(self.seen, scores - mean, 0.0)
 
 
 def _mean_by(tokens: Int[np.ndarray, 'B T'], states: States, real: Real) -> States:
-    """Return, for each place, the mean of the states over all places of the same token."""
+    """Return, for each position, the mean of the states over all positions with the same token."""
     _, which = np.unique(tokens, return_inverse=True)
     which = which.reshape(tokens.shape)
     sums, counts = np.zeros((which.max() + 1, states.shape[-1])), np.zeros(which.max() + 1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decomposition as a page that opens offline: its tables, and the nine terms of a row's scores as pictures."""
+"""Offline page of a decomposition: its tables, and pictures of the nine terms of a row's scores."""
 
 import numpy as np
 from markupsafe import Markup
@@ -14,7 +14,7 @@ from saccade.analysis.inspect.page import page_of
 from saccade.analysis.report.drawing import FAINT, Canvas, draw
 from saccade.analysis.report.figures import Table
 
-_ROW = 0  # of the batch, that is drawn
+_ROW = 0  # row of the batch to draw
 _CANVAS = Canvas('small', 8.6, 6.2)
 _SCALE = 'score less its mean over the keys'
 _STYLE = """
@@ -26,7 +26,7 @@ figure { max-width: 58rem }
 
 
 def page(found: Decomposition) -> str:
-    """Return a page that needs no other file."""
+    """Return a self-contained page."""
     report = found.report()
     parts = [_table(table) for table in report.tables]
     parts += [Markup('<p>{}</p>').format(note) for note in report.notes]
@@ -51,12 +51,12 @@ def _row(cells: tuple[str, ...], tag: str) -> Markup:
 def _picture(number: int, head: DecomposedHead) -> Markup:
     title = f'{head.name}: terms of the scores of the first row of the validation split'
     svg = draw(f'head-{number}', title, lambda axes, canvas: _paint(axes.get_figure(), head), [_CANVAS])
-    note = 'Part of the query x part of the key; "all" is the sum. Orange is for a key, blue against it.'
+    note = 'Part of the query x part of the key; "all" is the sum. Orange is positive, blue is negative.'
     return Markup('<h2>{}</h2>\n<figure>{}<figcaption>{}</figcaption></figure>').format(title, svg, note)
 
 
 def _paint(figure: Figure, head: DecomposedHead) -> None:
-    """Draw the terms: the decoder's part by row, the encoder's part by column, and their sum in a last column."""
+    """Draw the terms: decoder parts as rows, encoder parts as columns, and the sum in the last column."""
     found = head.terms
     T, S = (int(side.real[_ROW].sum()) for side in (head.decoder, head.encoder))
     terms, scores = (found.centred(each)[..., _ROW, :T, :S] for each in (found.terms, found.scores))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cosine similarity of the vectors of texts, or of a word in its contexts; nearest neighbours of a token."""
+"""Cosine similarity of texts, or of a word in its contexts; nearest neighbours of a token."""
 
 import os
 import uuid
@@ -16,7 +16,7 @@ from saccade.analysis.report.figures import Table
 from saccade.decode.embed import Embedded, Occurrence, Pool, cosines
 from saccade.types import UserError
 
-_SHOWN = 48  # characters of a text, or of a word and what stands around it
+_SHOWN = 48  # characters of a text, or of a word with its context
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,10 @@ class Compared:
     """Comparison of vectors by their cosines.
 
     Attributes:
-        title: what they are vectors of.
-        labels: one for each.
-        vectors: in the order of the labels.
-        figures: what they were made of, for programs.
+        title: description of the vectors.
+        labels: one per vector.
+        vectors: the vectors, in the order of the labels.
+        figures: their origin, for JSON output.
     """
 
     title: str
@@ -37,10 +37,10 @@ class Compared:
 
     @classmethod
     def of(cls, texts: Sequence[Embedded], pool: Pool, word: str | None) -> 'Compared':
-        """Compare a word wherever it stands in the texts; or the texts, pooled, where there is none.
+        """Compare the occurrences of a word in the texts, or without a word the pooled texts.
 
         Raises:
-            UserError: a text is without the word.
+            UserError: a text does not contain the word.
         """
         pooled = [text.pooled(pool) for text in texts]
         figures = {
@@ -65,15 +65,15 @@ class Compared:
 
     @property
     def cosines(self) -> Float[np.ndarray, 'A A']:
-        """Of each two."""
+        """Return the cosine of each pair."""
         return cosines(self.vectors, self.vectors)
 
     def record(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return everything for JSON output."""
         return {**self.figures, 'cosines': self.cosines.tolist()}
 
     def table(self) -> Table:
-        """The cosines, for people."""
+        """Return the table of cosines."""
         rows = [
             (f'{number}  {label}', *(f'{cosine:z.3f}' for cosine in row))
             for number, (label, row) in enumerate(zip(self.labels, self.cosines, strict=True), 1)
@@ -81,7 +81,7 @@ class Compared:
         return Table(self.title, ('', *(str(number) for number in range(1, len(rows) + 1))), rows)
 
     def save(self, path: str) -> None:
-        """Write the vectors as NumPy does, whole or not at all.
+        """Write the vectors as a NumPy file, atomically.
 
         Raises:
             UserError: the file cannot be written.
@@ -98,17 +98,17 @@ class Compared:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Nearest neighbours of a token. Attributes: a token; those nearest to it in the embedding, with their cosines."""
+    """Nearest neighbours of a token. Attributes: the token; the nearest tokens in the embedding, with their cosines."""
 
     word: str
     near: list[tuple[str, float]]
 
     def record(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return everything for JSON output."""
         return {'nearest': [{'token': token, 'cosine': cosine} for token, cosine in self.near]}
 
     def table(self) -> Table:
-        """The same for people."""
+        """Return the table of neighbours."""
         rows = [(token, f'{cosine:z.3f}') for token, cosine in self.near]
         return Table(f'Nearest to {self.word!r} in the embedding', ('token', 'cosine'), rows)
 
@@ -126,5 +126,5 @@ def _cut(text: str) -> str:
 
 
 def _flat(text: str) -> str:
-    """A text on one line."""
+    """Return a text on one line."""
     return ' '.join(text.split())

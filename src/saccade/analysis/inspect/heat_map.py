@@ -13,13 +13,13 @@ from matplotlib.image import AxesImage
 
 from saccade.analysis.report.drawing import COLOURS
 
-LEAST = 1e-9  # of the end of a scale, so that there is one where all cells are 0
+LEAST = 1e-9  # minimum end of a scale, for cells that are all 0
 SHARES = LinearSegmentedColormap.from_list('shares', ['#ffffff', '#9cc8e3', COLOURS[0], '#00263f'])
 SIGNED = LinearSegmentedColormap.from_list('signed', [COLOURS[0], '#ffffff', COLOURS[1]])
 
 
 def shares(axes: Axes, cells: Float[np.ndarray, 'T S'], most: float) -> AxesImage:
-    """Draw cells from 0, which is white, to `most`."""
+    """Draw cells from 0 (white) to `most`."""
     return _cells(axes, cells, cmap=SHARES, vmin=0.0, vmax=max(most, LEAST))
 
 
@@ -38,5 +38,5 @@ def scale(image: AxesImage, axes: Axes | Sequence[Axes], label: str) -> Colorbar
 
 def _cells(axes: Axes, cells: Float[np.ndarray, 'T S'], **colours: object) -> AxesImage:
     axes.grid(False)
-    axes.spines[:].set_visible(True)  # cells that are white have an edge too
+    axes.spines[:].set_visible(True)  # so that white cells have an edge
     return axes.imshow(cells, interpolation='none', aspect='equal', **colours)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Implied attention: the weights by which a mixer without scores sums up values, as an attention map.
+"""Implicit attention maps of mixers without scores: derivatives of head outputs with respect to the values.
 
-    A[n, i, j] = mean over the features u of  d y[i, n, u] / d v[j, n, u],      y the outputs of the heads, v the values
+    A[n, i, j] = mean over the features u of  d y[i, n, u] / d v[j, n, u],      y: outputs of the heads, v: values
 
 A head of linear attention, of retention or of the delta rule is linear in its values, and its features do not mix: y_i
-is a weighted sum of the v_j, by weights that may be negative and sum to anything. Ali et al. 2024, "The Hidden
-Attention of Mamba Models", https://arxiv.org/abs/2403.01590. Where a mixer has an activation of its values, its slope
-is a factor. Of softmax attention it is the attention weights. Cost: a backward pass a query and head.
+is a weighted sum of the v_j, with weights that may be negative and need not sum to one. Ali et al. 2024, "The Hidden
+Attention of Mamba Models", https://arxiv.org/abs/2403.01590. If a mixer applies an activation to its values, its slope
+is a factor. For softmax attention the result is the attention weights. Cost: a backward pass per query and head.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,16 +27,16 @@ from saccade.types import Hidden, LayerContext
 
 AT_ONCE = 16  # queries whose derivatives are computed at once
 
-# The methods that sum up values: of which class, under which name, and which of their arguments are the values.
+# Methods that aggregate values: class, method name, and the index of the argument with the values.
 _SUMS = ((FixedState, 'update_state', 3), ((FeatureKernel, ScoreKernel), '__call__', 2))
 
 
 def report_implied(
     go: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any], call: nn.module.InterceptorContext
 ) -> Any:
-    """Linen interceptor: let mixers that make no attention weights report their implied attention as such."""
+    """Linen interceptor: mixers without attention weights report their implicit attention instead."""
     module = call.module
-    # The copy that is differentiated is at the root, and has no path.
+    # The differentiated copy is at the root, and has no path.
     if call.method_name == 'mix' and module.path and _makes_no_weights(module) and not module.is_initializing():
         x, context, *_ = given
         module.sow('weights', 'attention', implied_attention(module, module.variables, x, context))
@@ -46,7 +46,7 @@ def report_implied(
 def implied_attention(
     mixer: nn.Module, variables: Mapping[str, Any], x: Hidden, context: LayerContext
 ) -> Float[Array, 'B N T S']:
-    """Return the implied attention of a mixer for tokens x, without dropout."""
+    """Return the implicit attention of a mixer for tokens x, without dropout."""
     alone = mixer.clone(parent=None, name=None)
     variables, x = jax.lax.stop_gradient(({'params': variables.get('params', {})}, x))
 
@@ -70,7 +70,7 @@ def implied_attention(
     _, T, N = y.shape
 
     def of_query(number: Int[Array, '']) -> Float[Array, 'B S']:
-        """The weights of one query of one head."""
+        """Return the weights of one query of one head."""
         this = jax.nn.one_hot(number, T * N, dtype=y.dtype)
         return pull(jnp.broadcast_to(rearrange(this, '(T N) -> T N', N=N), y.shape))[0]
 

@@ -6,10 +6,10 @@
     distance of a head  sum over keys of w |i - j|, in tokens
     itself              the weight of a query on its own token
 
-Means over the queries of the batch that may attend to something; in cross-attention, whose keys are of another
-sequence, there is an entropy alone. Clark et al. 2019, "What Does BERT Look At?",
-https://arxiv.org/abs/1906.04341, tell heads apart by such numbers. Of linear attention, retention and the delta rule
-the weights are those that they imply (`implied.py`), by their size where they are negative.
+Means are over the queries of the batch with at least one allowed key; cross-attention has only an entropy, since its
+keys come from another sequence. Clark et al. 2019, "What Does BERT Look At?", https://arxiv.org/abs/1906.04341,
+characterise heads by such numbers. For linear attention, retention and the delta rule the weights are implicit
+(`implied.py`), and negative weights count by magnitude.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ from saccade.types import Batch, Params, Part, UserError
 class Layer:
     """Gradient and parameter norms of a layer.
 
-    Attributes: gradient, the L2 norm of the mean loss's gradient by its parameters; parameters, their own norm.
+    Attributes: gradient, the L2 norm of the gradient of the mean loss; parameters, the L2 norm of the parameters.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Layer:
 class Head:
     """Attention pattern of a head.
 
-    Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None where keys are
-    of another sequence; the tower, '' where there is one alone; the branch of the block, 'mixer' or 'cross'.
+    Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None for
+    cross-attention; the tower, '' if there is only one; the branch of the block, 'mixer' or 'cross'.
     """
 
     layer: int
@@ -68,7 +68,7 @@ class Head:
 
     @property
     def where(self) -> str:
-        """The tower, the number of the layer and the branch, as printed."""
+        """Return the tower, the number of the layer and the branch, as printed."""
         return ' '.join(filter(None, (self.tower, f'layer {self.layer}', self.branch.replace('mixer', ''))))
 
 
@@ -76,7 +76,7 @@ def inspect_run(workdir: str) -> Report:
     """Inspect a trained model on the first validation batch.
 
     Raises:
-        UserError: there is no run in this folder, or its data is gone.
+        UserError: there is no run in this folder, or its data are missing.
     """
     experiment, trained, batch = first_batch(workdir)
     layers, heads = inspect(experiment, trained.params, batch)
@@ -87,7 +87,7 @@ def first_batch(workdir: str) -> tuple[Experiment, Trained, Batch]:
     """Return a run's experiment, its trained model, and the first validation batch.
 
     Raises:
-        UserError: there is no run in this folder, or its data is gone.
+        UserError: there is no run in this folder, or its data are missing.
     """
     folder = Workdir.existing(workdir)
     experiment = Experiment.of(config_of(folder))
@@ -111,10 +111,10 @@ def inspect_config(config: Mapping[str, Any], name: str) -> Report:
 
 
 def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[Layer], list[Head]]:
-    """The layers, and the heads of those that make attention weights or imply some, in float32.
+    """Return the layers, and the heads of layers with explicit or implicit attention weights, in float32.
 
     Raises:
-        UserError: the task applies its model in a way of its own.
+        UserError: the task is not a TaskBase.
     """
     gradient, weights = watched(experiment, params, batch)
     grown, own = _norms(gradient), _norms(params)
@@ -122,15 +122,15 @@ def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[
 
 
 def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Params, PyTree]:
-    """Return the gradient of the mean loss, and the attention weights that layers make, by their path.
+    """Return the gradient of the mean loss, and the attention weights of layers by their path.
 
     Raises:
-        UserError: the task applies its model in a way of its own.
+        UserError: the task is not a TaskBase.
     """
     task, model = experiment.task(), _with_weights(experiment.model)()
     if not isinstance(task, TaskBase):
         raise UserError(
-            f'config.task: {Part(type(task)).name} is no task.base:TaskBase, so its model cannot be watched'
+            f'config.task: {Part(type(task)).name} is not a task.base:TaskBase, so its model cannot be inspected'
         )
 
     @jax.jit
@@ -148,7 +148,7 @@ def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Param
 
 
 def _norms(tree: Params) -> dict[str, float]:
-    """L2 norm of what is in no layer, by its name, and then of each layer, by its number."""
+    """Return the L2 norm of each part outside the layers, by its name, and then of each layer, by its number."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
     parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in by_layer(tree)]
@@ -166,7 +166,7 @@ def _heads(weights: PyTree) -> Iterator[Head]:
 
 
 def by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
-    """Return leaves cut into layers: the tower, the number of the layer from 1, the branch, and the slice of each."""
+    """Return leaves split into layers: the tower, the number of the layer from 1, the branch, and the slice."""
     numbers = layer_numbers(tree)
     parts = (
         (found['tower'], number, found['rest'].partition('/')[0], part)
@@ -184,7 +184,7 @@ def _leaves(tree: PyTree) -> list[tuple[str, Array]]:
 
 @jax.jit
 def of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
-    """Entropy, distance and weight on itself of each head."""
+    """Return entropy, distance and weight on itself of each head."""
     T, S = weights.shape[-2:]
     sums = jnp.abs(weights).sum(-1)
     seen = sums > 0
@@ -200,7 +200,7 @@ def of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
 
 
 def _with_weights(value: Any) -> Any:
-    """Replace every blockwise kernel of a part by the plain one: the same numbers, and it reports weights."""
+    """Replace every blockwise kernel of a part by the plain one, which is equal and reports weights."""
     if isinstance(value, tuple):
         return tuple(map(_with_weights, value))
     if not isinstance(value, Part):
@@ -225,7 +225,7 @@ def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
     if heads:
         columns = ('', 'head', 'entropy [nats]', 'distance [tokens]', 'on itself')
         tables.append(Table('Attention patterns by head', columns, of_heads))
-    notes = () if heads else ('Its mixers make no attention weights, and imply none.',)
+    notes = () if heads else ('Its mixers have no explicit or implicit attention weights.',)
     figures = {'layers': list(map(asdict, layers)), 'heads': list(map(asdict, heads))}
     return Report(what, figures, tuple(tables), notes)
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention over images: what the heads of the last layer attend to, patch by patch, beside each image.
+"""Attention maps over images: weights of the last layer's heads on the patches, next to each image.
 
-The query is the class token where there is one, else the mean over all patches. Caron et al. 2021, "Emerging Properties
-in Self-Supervised Vision Transformers", figure 1, https://arxiv.org/abs/2104.14294, show the heads of a ViT so.
+The query is the class token if there is one, else the mean over all patches, as in figure 1 of Caron et al. 2021,
+"Emerging Properties in Self-Supervised Vision Transformers", https://arxiv.org/abs/2104.14294.
 """
 
 import io
@@ -23,14 +23,14 @@ from saccade.train.workdir import write_atomically
 from saccade.types import Count, UserError
 
 SHOWN = 6  # images
-_INCHES = 1.1  # of a picture of one image
+_INCHES = 1.1  # inches per image
 
 
 def draw_over_images(workdir: str, path: Path, images: Count = SHOWN) -> None:
-    """Draw the first validation images of a run, and beside each what the heads of the last layer attend to.
+    """Draw the first validation images of a run, each with the attention maps of the last layer's heads.
 
     Raises:
-        UserError: there is no run in this folder, its model reads no patches or makes no attention weights, or the
+        UserError: there is no run in this folder, its model reads no patches or has no attention weights, or the
             picture cannot be written.
     """
     require_ending(path)
@@ -43,7 +43,7 @@ def draw_over_images(workdir: str, path: Path, images: Count = SHOWN) -> None:
     grid = pixels.shape[1] // patch, pixels.shape[2] // patch
     found = [np.asarray(of) for tower, _, branch, of in by_layer(weights) if tower != 'text' and branch == 'mixer']
     if not found:
-        raise UserError(f'--picture: the mixers of {workdir} make no attention weights')
+        raise UserError(f'--picture: the mixers of {workdir} have no attention weights')
     maps = of_patches(found[-1][:images], grid)
     figure = Figure(figsize=(_INCHES * (1 + maps.shape[1]), _INCHES * len(maps)), layout='constrained')
     panels = figure.subplots(len(maps), 1 + maps.shape[1], squeeze=False).ravel()
@@ -55,14 +55,14 @@ def draw_over_images(workdir: str, path: Path, images: Count = SHOWN) -> None:
 
 
 def of_patches(weights: Float[np.ndarray, 'B N T T'], grid: tuple[int, int]) -> Float[np.ndarray, 'B N rows columns']:
-    """Return what is attended to on the patches of a grid: by the first place, where places stand before the grid."""
+    """Return the attention maps over the patches of a grid: of the first token, if there are tokens before the grid."""
     before = weights.shape[-1] - grid[0] * grid[1]
     query = weights[:, :, 0] if before else weights.mean(axis=2)
     return query[..., before:].reshape(*query.shape[:2], *grid)
 
 
 def _panels(pixels: np.ndarray, maps: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """The image and its maps, row by row, with a title each in the first row."""
+    """Yield the image and its maps, row by row, with titles in the first row."""
     for number, (image, heads) in enumerate(zip(pixels, maps, strict=True)):
         low, high = image.min(), image.max()
         yield '' if number else 'image', (image - low) / max(high - low, 1e-9)

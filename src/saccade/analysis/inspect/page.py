@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""HTML pages that open offline and need no other file, in the style of the report of runs."""
+"""Self-contained HTML pages in the style of the report of runs."""
 
 import jinja2
 from markupsafe import Markup
@@ -30,7 +30,7 @@ def page_of(title: str, body: Markup, style: str = '') -> str:
     """Return a page.
 
     Args:
-        style: CSS of its own, beside that of the report.
+        style: additional CSS.
     """
     templates = jinja2.Environment(loader=jinja2.PackageLoader('saccade.analysis.report', ''), autoescape=True)
     shared = templates.get_template('page.css.jinja').render()

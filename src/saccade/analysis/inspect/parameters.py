@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter table of a model by role: count, shape, and L2 norm or, of an experiment, which of them decay."""
+"""Parameter table of a model by role: count, shape, and L2 norm or, for an experiment, weight decay."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ from saccade.types import Params
 
 @dataclass(frozen=True)
 class Weight:
-    """Weight of one shape in all layers that have it.
+    """Parameter of one shape, in one or several layers.
 
     Attributes:
-        role: what it is for, as the plan of a run counts it.
+        role: its role, as counted in the plan of a run.
         name: its path within the layer, or within the model.
-        layers: how many have it; 1 for what is in no layer.
-        shape: in one of these.
-        norm: L2, of all layers together; None where it has no values yet.
-        decays: whether training takes weight decay off it; None where that is unknown.
+        layers: number of layers that have it; 1 outside the layers.
+        shape: its shape in one layer.
+        norm: L2 norm over all layers; None if it has no values yet.
+        decays: has weight decay; None if unknown.
     """
 
     role: str
@@ -42,12 +42,12 @@ class Weight:
 
     @property
     def count(self) -> int:
-        """Parameters, over all layers."""
+        """Return the number of parameters over all layers."""
         return self.layers * int(np.prod(self.shape))
 
     @property
     def shapes(self) -> str:
-        """How many layers have it, and of what shape."""
+        """Return the number of layers and the shape, as text."""
         shape = str(list(self.shape)) if self.shape else '1'
         return shape if self.layers == 1 else f'{self.layers} x {shape}'
 
@@ -56,7 +56,7 @@ class Weight:
 class Share:
     """Share of the parameters.
 
-    Attributes: of some weights together, their count, its share of the whole, and their norm.
+    Attributes: count of some weights, its share of the total, and their norm.
     """
 
     count: int
@@ -71,7 +71,7 @@ class Share:
         return cls(count, count / whole, float(np.linalg.norm(norms)) if norms else None)
 
     def words(self) -> tuple[str, str, str]:
-        """The same for people."""
+        """Return the three as text."""
         return f'{self.count:,}', f'{self.share:.1%}', '' if self.norm is None else f'{self.norm:.4g}'
 
 
@@ -79,23 +79,23 @@ def tabulate_weights(path: str) -> Report:
     """Report the weights of a run, or of a Hugging Face directory.
 
     Raises:
-        UserError: there is neither in this folder.
+        UserError: the folder has neither.
     """
     return _report(path, weights(params_of(path)))
 
 
 def tabulate_config(config: Mapping[str, Any], name: str) -> Report:
-    """Report the weights that an experiment would train; none of them is made.
+    """Report the parameters of an experiment, without creating them.
 
     Raises:
-        UserError: the config does not fit itself.
+        UserError: the config is inconsistent.
     """
     experiment = Experiment.of(config)
     return _report(name, weights(param_shapes(experiment), _decays(experiment)))
 
 
 def _decays(experiment: Experiment) -> PyTree[bool] | None:
-    """Mark the parameters that decay in training; None where others than the model's are trained."""
+    """Mark the parameters with weight decay; None if parameters other than the model's are trained."""
     optimizer = experiment.optimizer()
     if experiment.low_rank or not isinstance(optimizer, Optimizer):
         return None
@@ -103,10 +103,11 @@ def _decays(experiment: Experiment) -> PyTree[bool] | None:
 
 
 def weights(params: Params, decays: PyTree[bool] | None = None) -> list[Weight]:
-    """The weights of parameters, or of their shapes; those of the role with most parameters first.
+    """Return the weights of parameters, or of their shapes; the largest role first.
 
     Args:
-        decays: whether each decays; None where that is unknown.
+        params: the parameters, or their shapes.
+        decays: marks the parameters with weight decay; None if unknown.
     """
     alike: dict[tuple[str, str, tuple[int, ...], bool | None], list[Any]] = {}
     marks = None if decays is None else dict(jax.tree_util.tree_leaves_with_path(decays))
@@ -114,7 +115,7 @@ def weights(params: Params, decays: PyTree[bool] | None = None) -> list[Weight]:
         path = path_of(keypath)
         found = IN_A_STACK.match(path)
         name = '/'.join(filter(None, (found['tower'], found['rest']))) if found else path
-        if not found:  # in no layer: a stack of one
+        if not found:  # outside the layers: a stack of one
             abstract = isinstance(leaf, jax.ShapeDtypeStruct)
             leaf = jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype) if abstract else leaf[None]
         mark = marks and marks[keypath]
@@ -146,6 +147,6 @@ def _report(what: str, found: Sequence[Weight]) -> Report:
             each.append({**asdict(weight), **asdict(alone)})
             count, share, norm = alone.words()
             rows.append((f'  {weight.name}', weight.shapes, count, share, norm or ('yes' if weight.decays else '')))
-    last = 'L2 norm' if found[0].decays is None else 'decays'  # of a config's there are no norms
+    last = 'L2 norm' if found[0].decays is None else 'decays'  # a config has no norms
     table = Table(f'{what}: {whole:,} parameters', ('', 'layers x shape', 'parameters', 'share', last), rows)
     return Report(what, {'parameters': whole, 'roles': roles, 'weights': each}, (table,))

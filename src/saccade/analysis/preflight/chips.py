@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Devices to compile for: those of this host, or the chips of a TPU slice that is nowhere near.
+"""Devices to compile for: the local devices, or the chips of a TPU slice without access to it.
 
-A slice is named as its makers do, v5e:4x4 or v5p:4x4x4; `libtpu`, an extra, compiles for it.
+A slice is named by its vendor's name, such as v5e:4x4 or v5p:4x4x4; `libtpu`, an extra, compiles for it.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ from saccade.types import UserError
 # Memory of one chip in GiB, by the start of JAX's device_kind; from the vendor's data sheets.
 MEMORY = {'TPU v4': 32, 'TPU v5 lite': 16, 'TPU v5e': 16, 'TPU v5': 95, 'TPU v6': 32}
 
-# Else libtpu asks Google's servers which TPU this is, complains that it is none, and loads in one process at a time.
+# Otherwise libtpu queries Google's servers for the TPU type, warns without one, and loads in one process at a time.
 COMPILE_ONLY = {
     'TPU_SKIP_MDS_QUERY': '1',
     'TPU_WORKER_HOSTNAMES': 'localhost',
@@ -33,8 +33,8 @@ COMPILE_ONLY = {
 class Chips:
     """Devices to compile for.
 
-    Attributes: name; devices; memory of each in bytes, None where it is not known; kind of chip, as JAX calls it, whose
-    rates a step is predicted by.
+    Attributes: name; devices; memory of each in bytes, None if unknown; kind of chip, as JAX calls it, for its peak
+    rates.
     """
 
     name: str
@@ -44,27 +44,27 @@ class Chips:
 
     @property
     def platform(self) -> str:
-        """As JAX calls it: cpu, gpu or tpu."""
+        """Return JAX's name of the platform: cpu, gpu or tpu."""
         return self.devices[0].platform
 
     @classmethod
     def here(cls) -> 'Chips':
-        """Those of this host. Simulated ones share its memory."""
+        """Return the local devices. Simulated devices share the memory of the host."""
         device, count = jax.devices()[0], jax.device_count()
         return cls(f'{count} x {device.device_kind}, here', jax.devices(), device_limit(), device.device_kind)
 
     @classmethod
     def of_slice(cls, topology: str) -> 'Chips':
-        """Those of a TPU slice.
+        """Return the chips of a TPU slice.
 
         Raises:
-            UserError: there is no such slice, or nothing that compiles for it.
+            UserError: the slice does not exist, or libtpu is not installed.
         """
         if importlib.util.find_spec('libtpu') is None:
-            raise UserError(f"--topology={topology}: nothing here compiles for TPUs: pip install -e '.[tpu]'")
+            raise UserError(f"--topology={topology}: compiling for TPUs needs libtpu: pip install -e '.[tpu]'")
         for name, value in COMPILE_ONLY.items():
             os.environ.setdefault(name, value)
-        os.environ.pop('XLA_FLAGS', None)  # those of this host; what libtpu does not know of them ends the process
+        os.environ.pop('XLA_FLAGS', None)  # flags of this host; libtpu aborts on unknown flags
         try:
             devices = topologies.get_topology_desc(platform='tpu', topology_name=topology).devices
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled program sends between devices, read off its HLO.
+"""Communication between devices in a compiled program, from its HLO.
 
-Bytes are those that a device sends when the n devices of a group pass them around in a ring, of a buffer of S bytes:
+Bytes sent by a device, if the n devices of a group form a ring, for a buffer of S bytes:
 
     all-reduce 2 S (n-1)/n     all-gather, reduce-scatter, all-to-all S (n-1)/n     collective-permute S
 
-where S is the whole that is gathered, or scattered (Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective
-Communication Operations in MPICH", https://doi.org/10.1177/1094342005051521).
+where S is the size of the whole gathered or scattered buffer (Thakur, Rabenseifner, Gropp 2005, "Optimization of
+Collective Communication Operations in MPICH", https://doi.org/10.1177/1094342005051521).
 
-The TPU's compiler spreads a collective over several fusions, to compute meanwhile: these share a channel, and are one
-collective. Outside of fusions those of a `shard_map` share one too, and are several; so do permutations everywhere.
+The TPU's compiler splits a collective over several fusions to overlap it with computation: these share a channel, and
+are one collective. Outside fusions, the collectives of a `shard_map` also share a channel but are several, as are
+permutations everywhere.
 
-Devices are numbered in the order of a mesh: what differs between those of a group, or between sender and receiver,
-are the axes of the mesh that a collective goes along.
+Devices are numbered in the order of the mesh: the mesh axes of a collective are the axes whose indices differ within a
+group, or between sender and receiver.
 """
 
 import math
@@ -27,7 +28,7 @@ import numpy as np
 from saccade.analysis.preflight.hlo import Instruction, Program, bytes_of, numbers
 
 _CHANNEL = re.compile(r'channel_id=(\d+)')
-# Groups are listed, are so many of one size, or lie along some axes of a mesh, whole or in part.
+# Groups are listed, are given by number and size, or lie along some axes of a mesh, whole or in part.
 _GROUPS = re.compile(
     r'replica_groups=(?:\{\{(?P<listed>[\d,]*)\}|\[\d+,(?P<each>\d+)\]|mesh\[(?P<axes>[^\]]*)\][^{]*\{(?P<along>[^}]*)\})'
 )
@@ -39,7 +40,7 @@ _MESH = re.compile(
 _LISTED = re.compile(r'(?:replica_groups|source_target_pairs)=\{(?P<groups>\{[\d,{}]*\})\}')
 _AXIS = re.compile(r"'(?P<name>[^']+)'(?:=(?P<size>\d+)|:\((?P<before>\d+)\)(?P<part>\d+))?")
 
-# By the bytes of the result, and the devices of a group.
+# Bytes sent, as a function of the bytes of the result and the number of devices of a group.
 _SENT = {
     'all-reduce': lambda result, n: 2 * result * (n - 1) / n,
     'all-gather': lambda result, n: result * (n - 1) / n,
@@ -53,8 +54,8 @@ _SENT = {
 class Sent:
     """Traffic of a device by one kind of collective.
 
-    Attributes: of one kind of collective, how many a step runs, and the bytes that a device sends in them; along which
-    axes of the mesh, as 'data, fsdp', empty where no mesh is known.
+    Attributes: kind of collective; number per step; bytes that a device sends in them; mesh axes, such as
+    'data, fsdp', empty if the mesh is unknown.
     """
 
     kind: str
@@ -65,7 +66,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class _Run:
-    """Attributes: kind of a collective; how often it runs, and the bytes sent each time; along which axes."""
+    """Attributes: kind of a collective; number of times it runs; bytes sent each time; its mesh axes."""
 
     kind: str
     times: int
@@ -74,10 +75,11 @@ class _Run:
 
 
 def collectives(hlo: str, mesh: Mapping[str, int] | None = None) -> list[Sent]:
-    """What each device sends in one run of a compiled program, given as text; the most bytes first.
+    """Return the bytes that each device sends in one run of a compiled program, largest first.
 
     Args:
-        mesh: devices along each of its axes, in order; None where it does not matter.
+        hlo: text of the program.
+        mesh: number of devices along each mesh axis, in order; None to ignore axes.
     """
     found: dict[tuple[str, str], tuple[int, float]] = {}
     for run in _by_channel(Program.of(hlo), mesh or {}).values():
@@ -88,7 +90,7 @@ def collectives(hlo: str, mesh: Mapping[str, int] | None = None) -> list[Sent]:
 
 
 def by_kind(sent: Iterable[Sent]) -> dict[str, int]:
-    """Add up the bytes of each kind, whatever axes they are sent along."""
+    """Sum the bytes of each kind over all axes."""
     sums: dict[str, int] = {}
     for each in sent:
         sums[each.kind] = sums.get(each.kind, 0) + each.bytes
@@ -96,7 +98,7 @@ def by_kind(sent: Iterable[Sent]) -> dict[str, int]:
 
 
 def _by_channel(program: Program, mesh: Mapping[str, int]) -> dict[Any, _Run]:
-    """Return the collectives in fusions by channel; one without a channel, or in no fusion, has a key of its own."""
+    """Return the collectives in fusions by channel; one without a channel or outside fusions has its own key."""
     once: dict[Any, _Run] = {}
     outside = {kernel.within for kernel, _ in program.kernels()}
     for instruction, times in program.runs():
@@ -107,20 +109,20 @@ def _by_channel(program: Program, mesh: Mapping[str, int]) -> dict[Any, _Run]:
         found = None if alone else _CHANNEL.search(instruction.rest)
         channel = found[1] if found else object()
         run = _Run(kind, times, _sent(kind, instruction, program.devices), _along(instruction.rest, mesh))
-        # Of the fusions of one collective, some stand in a loop that runs meanwhile; its start does not.
+        # Some fusions of a collective are in an overlapping loop; its start is not.
         once[channel] = min(run, once.get(channel, run), key=lambda each: each.times)
     return once
 
 
 def _sent(kind: str, instruction: Instruction, devices: int) -> float:
     n, result = _group(instruction.rest, devices), bytes_of(instruction.shape)
-    # An asynchronous one may have beside its result what it is given.
+    # The result of an asynchronous collective may include its operand.
     given = {'all-gather-start': n / (n + 1), 'collective-permute-start': 1 / 2}
     return _SENT[kind](result * given.get(instruction.kind, 1.0), n)
 
 
 def _group(rest: str, devices: int) -> int:
-    """How many devices take part together."""
+    """Return the number of devices in a group."""
     if not (found := _GROUPS.search(rest)):
         return devices
     if found['axes'] is not None:
@@ -130,7 +132,7 @@ def _group(rest: str, devices: int) -> int:
 
 
 def _along(rest: str, mesh: Mapping[str, int]) -> str:
-    """The axes of the mesh that a collective goes along, in the order of the mesh."""
+    """Return the mesh axes of a collective, in the order of the mesh."""
     if not mesh or not (groups := _listed(rest)):
         return ', '.join(name for name, size in mesh.items() if size > 1)  # all devices are one group
     places = [np.stack(np.unravel_index(group, tuple(mesh.values()))) for group in groups]
@@ -139,7 +141,7 @@ def _along(rest: str, mesh: Mapping[str, int]) -> str:
 
 
 def _listed(rest: str) -> list[list[int]]:
-    """The devices of each group, or of each sender with its receiver; nothing where there is but one group."""
+    """Return the devices of each group, or each sender with its receiver; empty for a single group."""
     if found := _IOTA.search(rest):
         shape, sizes = numbers(found['shape']), numbers(found['sizes'])
         order = numbers(found['turned']) if found['turned'] else range(len(sizes))
@@ -152,7 +154,7 @@ def _listed(rest: str) -> list[list[int]]:
 
 
 def _on_mesh(found: re.Match[str]) -> list[list[int]]:
-    """The devices of each group, which lie along some axes of a mesh of the compiler's own, whole or in part."""
+    """Return the devices of each group, which lie along some axes of the compiler's own mesh, whole or in part."""
     sizes = {axis['name']: int(axis['size']) for axis in _AXIS.finditer(found['axes'])}
     ids = np.arange(math.prod(sizes.values()))
     if found['sizes']:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measured cost of a step: FLOPs of the products in the compiled program, memory while it runs, and seconds.
+"""Measured cost of a step: FLOPs of the matrix products in the compiled program, peak memory, and seconds.
 
-A GPU's allocator keeps its own peak. A CPU has none, so there it is what this process grows by, from before there are
-weights to the most that a step needs, as Linux counts the pages it touches; what XLA's threads and products use beside
-the arrays of the program is in it.
+A GPU's allocator records its peak. On a CPU the peak is the growth of this process's resident memory, as counted by
+Linux, from before the weights exist to the maximum during a step; this includes the memory of XLA's threads and
+products.
 """
 
 import ctypes
@@ -30,8 +30,8 @@ _STATUS, _FORGET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
 class Measured:
     """Measured FLOPs and memory of a step.
 
-    Attributes: FLOPs in matrix products of the compiled program, None where they are not read; peak bytes while it
-    ran, both of all devices together; seconds of the fastest step.
+    Attributes: FLOPs in matrix products of the compiled program, None if unknown; peak bytes during the steps, both
+    summed over all devices; seconds of the fastest step.
     """
 
     flops: int | None
@@ -40,15 +40,15 @@ class Measured:
 
     @classmethod
     def of(cls, step: OnMesh) -> 'Measured':
-        """Compile a step for the devices here and take it a few times, with rows of zeros.
+        """Compile a step for the local devices and run it a few times, with rows of zeros.
 
         Raises:
-            UserError: nothing here says how much memory is used.
+            UserError: memory cannot be measured on this platform.
         """
         platform, rows, key = jax.default_backend(), step.batches[0], jax.random.key_data(jax.random.key(0))
         if platform == 'cpu' and not os.access(_FORGET, os.W_OK):
-            raise UserError('--measure: nothing here says how much memory is used: run it on Linux, or on a GPU')
-        # Both are compiled before anything is measured, as compiling takes memory too.
+            raise UserError('--measure: memory cannot be measured on this platform: run it on Linux, or on a GPU')
+        # Both are compiled before the measurement, as compilation also needs memory.
         program = step.train_step(rows).compile()
         init = jax.jit(step.learner.init, out_shardings=step.places).lower(key, rows).compile()
         meter = _METERS.get(platform, _Allocator)()
@@ -65,14 +65,14 @@ class Measured:
 
 
 class _Process:
-    """Resident memory of this process, beyond what it has when this is made."""
+    """Resident memory of this process, relative to its value at construction."""
 
     def __init__(self) -> None:
         self.begin()
         self._before = _status('VmRSS')
 
     def begin(self) -> None:
-        """Give back what was freed, and let the peak be what is used now."""
+        """Return freed memory to the system, and reset the peak."""
         ctypes.CDLL(None).malloc_trim(0)
         _FORGET.write_text('5')
 
@@ -81,7 +81,7 @@ class _Process:
 
 
 class _Allocator:
-    """What JAX has allocated on all devices; it does not forget its peak, which a step sets."""
+    """Memory allocated by JAX on all devices; its peak, set by a step, is never reset."""
 
     def begin(self) -> None:
         pass
@@ -94,6 +94,6 @@ _METERS: Mapping[str, Callable[[], _Process | _Allocator]] = {'cpu': _Process}
 
 
 def _status(name: str) -> int:
-    """Bytes, of a line of the process's status."""
+    """Return the bytes of a line of the process's status."""
     line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f'{name}:'))
     return int(line.split()[1]) * 1024

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Preflight of a run: whether it fits the chips it is meant for, and what it sends between them, before data is read.
+"""Preflight of a run: memory and communication of its step on the target chips, before data is read.
 
-The very step that would run is compiled, as it is and with what saves memory: rematerialised layers, and microbatches.
+The actual training step is compiled, unchanged and with memory savings: rematerialised layers and microbatches.
 """
 
 import functools
@@ -35,15 +35,15 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Way:
-    """Variant of the step, as one with rematerialised layers.
+    """Variant of the step, for example with rematerialised layers.
 
     Attributes:
-        changes: of the config, as flags; nothing of the config as it is.
-        peak_bytes: of one chip.
-        fits: whether a chip has the memory for it; None where that is not known.
-        sent: what one chip sends to others; nothing of a program that is too large to be compiled, and None of one that
-            XLA compiles and cannot print.
-        traffic: bytes that one chip reads from its memory and writes to it; None where `sent` is None or nothing.
+        changes: changes of the config, as flags; empty for the unchanged config.
+        peak_bytes: peak memory of one chip.
+        fits: a chip has enough memory; None if unknown.
+        sent: communication of one chip; empty for a program that is too large to compile, None for one that XLA
+            compiles but cannot print.
+        traffic: bytes that one chip reads from and writes to its memory; None if `sent` is None or empty.
     """
 
     changes: str
@@ -54,7 +54,7 @@ class Way:
 
     @classmethod
     def of(cls, changes: str, step: OnMesh, chips: Chips) -> 'Way':
-        """Compile the step of an experiment, spread over these chips."""
+        """Compile the step of an experiment, sharded over these chips."""
         try:
             compiled = step.train_step(step.batches[0]).compile()
         except jax.errors.JaxRuntimeError as error:
@@ -65,7 +65,7 @@ class Way:
         fits = None if chips.memory is None else peak <= chips.memory
         try:
             hlo = compiled.as_text()
-        except jax.errors.JaxRuntimeError:  # a check of XLA's own, which programs for many chips fail
+        except jax.errors.JaxRuntimeError:  # an internal check of XLA, which programs for many chips fail
             return cls(changes, peak, fits, None)
         return cls(changes, peak, fits, collectives(hlo, step.whole.mesh.shape), traffic(hlo))
 
@@ -74,9 +74,9 @@ class Way:
 class Preflight:
     """Preflight of a run: memory, FLOPs and collectives of a step.
 
-    Attributes: what was compiled; chips; parameters by role; FLOPs of a step over all chips, those that the
-    model needs and those that the step does; its tokens; bytes of what one chip holds between steps, by what it is;
-    ways to run it, the first as the config has it; what it took when it was run, None where it was not.
+    Attributes: name of the config; chips; parameters by role; FLOPs of a step over all chips, needed by the model and
+    executed by the step; its tokens; bytes that one chip holds between steps, by kind; variants of the step, the first
+    with the unchanged config; measurements, None if it was not run.
     """
 
     what: str
@@ -94,11 +94,11 @@ class Preflight:
         """Compile the step of an experiment for some chips.
 
         Raises:
-            UserError: the parts do not fit each other, or the mesh does not fit the chips.
+            UserError: the parts are incompatible, or the mesh does not fit the chips.
         """
         experiment = Experiment.of(config)
         if experiment.backend != 'jit':
-            raise UserError("config.backend: a preflight is of programs that are one over all devices: use 'jit'")
+            raise UserError("config.backend: a preflight needs one program over all devices: use 'jit'")
         step = spread(experiment, chips)
         batch = step.batches[0]
         counts = step.traced(batch).counts
@@ -119,23 +119,23 @@ class Preflight:
         )
 
     def with_alternatives(self, config: Config) -> 'Preflight':
-        """Compile it in ways that take less memory too."""
+        """Also compile variants that need less memory."""
         step = spread(Experiment.of(config), self.chips)
         leaf = jax.tree.leaves(step.batches[0])[0]
         rows = leaf.sharding.shard_shape(leaf.shape)[0]
         return replace(self, ways=[*self.ways, *_saving(config, self.chips, rows)])
 
     def with_measured(self, config: Config) -> 'Preflight':
-        """Take some steps, on the devices here.
+        """Run some steps on the local devices.
 
         Raises:
-            UserError: nothing here says how much memory is used.
+            UserError: memory cannot be measured on this platform.
         """
         return replace(self, measured=Measured.of(spread(Experiment.of(config), self.chips)))
 
     @functools.cached_property
     def roofline(self) -> Roofline | None:
-        """Seconds that a step takes at the rates of the chips; None where these, or what it moves, are not known."""
+        """Return the roofline of a step; None if the rates of the chips or the traffic are unknown."""
         way, count = self.ways[0], len(self.chips.devices)
         if way.traffic is None:
             return None
@@ -143,22 +143,22 @@ class Preflight:
         return Roofline.of(self.chips.kind, self.flops / count, self.hardware_flops / count, way.traffic, sent)
 
     def report(self) -> Report:
-        """All of it."""
+        """Return the report of the preflight."""
         roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
         held = [(name, mib(size)) for name, size in self.held.items() if size]
         ways = [(way.changes or 'as it is', mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
         sent = [(each.kind, each.along, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent or ()]
         tables = [
             Table(f'{self.what} on {self.chips.name}: parameters', ('role', 'parameters'), roles),
-            Table('What a chip holds between steps', ('', 'MiB'), held),
-            Table('What a step needs of a chip at the peak', ('', 'MiB', 'fits'), ways),
+            Table('Memory of a chip between steps', ('', 'MiB'), held),
+            Table('Peak memory of a chip during a step', ('', 'MiB', 'fits'), ways),
         ]
         if sent:
-            tables.append(Table('What a chip sends in a step', ('collective', 'along', 'times', 'MiB'), sent))
+            tables.append(Table('Communication of a chip per step', ('collective', 'along', 'times', 'MiB'), sent))
         if self.roofline:
             tables.append(self._at_full_rate(self.roofline))
         if self.measured:
-            tables.append(self._beside(self.measured))
+            tables.append(self._comparison(self.measured))
         return Report(self.what, self.figures(), tuple(tables), tuple(self._notes()))
 
     def _at_full_rate(self, of: Roofline) -> Table:
@@ -171,10 +171,10 @@ class Preflight:
             ('memory traffic', f'{mib(self.ways[0].traffic)} MiB', milliseconds(of.memory)),
             ('communication', f'{mib(sum(each.bytes for each in self.ways[0].sent))} MiB', milliseconds(of.links)),
         ]
-        return Table(f'What a step takes at the full rates of {of.kind}', ('of a chip', 'amount', 'ms'), rows)
+        return Table(f'Roofline of a step on {of.kind}', ('per chip', 'amount', 'ms'), rows)
 
-    def _beside(self, found: Measured) -> Table:
-        """Compare the predicted memory, FLOPs and time with the measured ones."""
+    def _comparison(self, found: Measured) -> Table:
+        """Compare predicted memory, FLOPs and time with the measurements."""
         time = {'ms': (self.roofline.least, found.seconds, milliseconds)} if self.roofline else {}
         figures = time | {
             'MiB at the peak': (self.ways[0].peak_bytes * len(self.chips.devices), found.peak_bytes, mib),
@@ -185,10 +185,10 @@ class Preflight:
             for name, (said, took, shown) in figures.items()
             if took is not None
         ]
-        return Table(f'{STEPS} steps on all devices here', ('', 'said', 'found', 'found / said'), rows)
+        return Table(f'{STEPS} steps on all local devices', ('', 'predicted', 'measured', 'measured / predicted'), rows)
 
     def figures(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return the preflight for JSON output."""
         return {
             'chips': {'name': self.chips.name, 'count': len(self.chips.devices), 'memory': self.chips.memory},
             'parameters': self.parameters,
@@ -204,18 +204,18 @@ class Preflight:
     def _notes(self) -> Iterator[str]:
         yield f'A step: {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}, over all chips.'
         if self.ways[0].sent is None:
-            yield 'What a chip sends is not known: XLA compiled the program, but cannot print it.'
+            yield 'The communication is unknown: XLA compiled the program, but cannot print it.'
         if of := self.roofline:
             yield (
                 f'A step of {milliseconds(of.least)} ms at least, bound by {of.bound}, at the rates of bfloat16: MFU '
                 f'{of.mfu(of.least):.0%} at most, {of.mfu(of.most):.0%} if nothing overlaps.'
             )
             if not self.chips.devices[0].device_kind.startswith(of.kind):
-                yield f'The traffic is that of the program for {self.chips.platform}; another compiler fuses otherwise.'
+                yield f'The traffic is for the program on {self.chips.platform}; other compilers fuse differently.'
         if self.ways[0].fits is False:
             needs = f'It needs {mib(self.ways[0].peak_bytes)} MiB, and a chip has {mib(self.chips.memory or 0)}.'
             changes = next((way.changes for way in self.ways if way.fits), '')
-            yield f'{needs} ' + (f'It fits with {changes}' if changes else 'What would fit: more chips along fsdp.')
+            yield f'{needs} ' + (f'It fits with {changes}' if changes else 'Use more chips along fsdp.')
 
 
 def milliseconds(seconds: float) -> str:
@@ -227,22 +227,19 @@ _YES = {True: 'yes', False: 'no', None: 'not known'}
 
 
 def spread(experiment: Experiment, chips: Chips) -> OnMesh:
-    """The step of an experiment over its mesh of these chips, before it is compiled.
+    """Return the step of an experiment over a mesh of these chips, before compilation.
 
     Raises:
-        UserError: the parts do not fit each other, or the mesh does not fit the chips.
+        UserError: the parts are incompatible, or the mesh does not fit the chips.
     """
     mesh = make_mesh(dict(experiment.mesh), chips.devices)
     return OnMesh(learner_on(mesh, experiment), batches_like(experiment), mesh)
 
 
 def _saving(config: Config, chips: Chips, rows: int) -> Iterator[Way]:
-    """Yield ways that save memory: twice the microbatches, rematerialised layers, both; then ever more microbatches.
+    """Yield variants that save memory: twice the microbatches, rematerialised layers, both; then more microbatches.
 
-    The last way is the first one with both that fits.
-
-    Args:
-        rows: of a batch, that one chip has.
+    The last variant is the first one with both that fits.
     """
     given = config.get('accumulate', 1)
 
@@ -267,7 +264,7 @@ def _in_microbatches(flags: str, config: Config, accumulate: int) -> tuple[str, 
 
 
 def _rematerialised(config: Config, path: str = 'config') -> tuple[str, Config]:
-    """The flags that keep nothing of the layers for the backward pass, and the config with them."""
+    """Return the flags that rematerialise the layers, and the config with them."""
     if str(config.get('use', '')).startswith(_RUNNERS):
         changed = config.get('remat') != REMAT
         return (f'--{path}.remat={REMAT}' if changed else ''), {**config, 'remat': REMAT}
@@ -284,5 +281,5 @@ def _on_one(tree: Any) -> int:
 
 
 def mib(size: int) -> str:
-    """Bytes in MiB, as tables have them."""
+    """Return a number of bytes in MiB, as text."""
     return f'{size / 2**20:,.1f}'

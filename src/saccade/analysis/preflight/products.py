@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""FLOPs of the matrix products in a compiled program, from its HLO: 2 for each number times the axes summed over.
+"""FLOPs of the matrix products in a compiled program, from its HLO: 2 x output elements x contracted size.
 
-XLA's own `cost_analysis` counts what a loop repeats once. A CPU's program has its products as they are; a GPU's hands
-them to cuBLAS, and a TPU's makes convolutions of them, which are not read here.
+XLA's own `cost_analysis` counts the body of a loop once. A program for a CPU has its products as dots; a GPU's program
+calls cuBLAS, and a TPU's converts them to convolutions, which are not parsed here.
 """
 
 import math
@@ -15,7 +15,7 @@ _SUMMED = re.compile(r'lhs_contracting_dims=\{([\d,]*)\}')
 
 
 def product_flops(hlo: str) -> int:
-    """FLOPs of one run of a program of the CPU, given as text."""
+    """Return the FLOPs of one run of a CPU program, given as text."""
     program = Program.of(hlo)
     flops = 0
     for each, times in program.runs():

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Roofline of a step on a chip: how long matrix products, memory traffic and communication take, each at its full rate.
+"""Roofline of a step on a chip: time of matrix products, memory traffic and communication at peak rates.
 
     products = FLOPs / peak,   memory = bytes / bandwidth,   links = bytes sent / bandwidth of a ring
-    step >= max(products, memory, links);   step <= their sum, where nothing runs at the same time
+    step >= max(products, memory, links);   step <= their sum, if nothing overlaps
 
 Williams, Waterman, Patterson 2009, "Roofline: An Insightful Visual Performance Model for Multicore Architectures",
-https://doi.org/10.1145/1498765.1498785. No chip reaches its rates: it is what no program can beat, and what bounds it.
+https://doi.org/10.1145/1498765.1498785. No chip reaches its peak rates: the result is a lower bound on the time, and
+the resource that limits it.
 """
 
 from dataclasses import asdict, dataclass
@@ -36,9 +37,9 @@ class Roofline:
     """Roofline of a step.
 
     Attributes:
-        kind: of chip.
-        flops: of the model, a chip's share; its products over those of the peak are the MFU.
-        products, memory, links: seconds that each would take alone.
+        kind: kind of chip.
+        flops: a chip's share of the model's FLOPs, for the MFU.
+        products, memory, links: seconds of each, without the others.
     """
 
     kind: str
@@ -49,12 +50,12 @@ class Roofline:
 
     @classmethod
     def of(cls, kind: str, model_flops: float, hardware_flops: float, traffic: int, sent: int) -> 'Roofline | None':
-        """Return the roofline of a step; None of a kind of chip that is not known.
+        """Return the roofline of a step; None for an unknown kind of chip.
 
         Args:
-            kind: as JAX calls it.
-            model_flops, hardware_flops: that the model needs, and that the step does, on each chip.
-            traffic, sent: bytes that each chip reads and writes, and sends.
+            kind: JAX's name of the chip.
+            model_flops, hardware_flops: FLOPs per chip needed by the model, and executed by the step.
+            traffic, sent: bytes per chip read and written, and sent.
         """
         name = next((name for name in BANDWIDTHS if kind.startswith(name)), None)
         if name is None:
@@ -64,37 +65,37 @@ class Roofline:
 
     @property
     def least(self) -> float:
-        """Seconds of a step in which everything runs at the same time."""
+        """Return the seconds of a step if everything overlaps."""
         return max(self.products, self.memory, self.links)
 
     @property
     def most(self) -> float:
-        """Seconds of a step in which one thing runs after the other."""
+        """Return the seconds of a step if nothing overlaps."""
         return self.products + self.memory + self.links
 
     @property
     def bound(self) -> str:
-        """What takes longest, in words."""
+        """Return the limiting resource, in words."""
         seconds = {'matrix products': self.products, 'memory traffic': self.memory, 'communication': self.links}
         return max(seconds, key=seconds.get)
 
     def mfu(self, seconds: float) -> float:
-        """Return the share of the peak that the model's own FLOPs would be in a step of so many seconds."""
+        """Return the model FLOP utilisation of a step of this many seconds."""
         return self.flops / (PEAKS[self.kind] * seconds)
 
     def figures(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return the roofline for JSON output."""
         mfus = {'mfu_most': self.mfu(self.least), 'mfu_least': self.mfu(self.most)}
         return asdict(self) | {'least': self.least, 'most': self.most, 'bound': self.bound} | mfus
 
 
 def chip_of(name: str) -> str:
-    """Return the kind of chip that is named, as h100 or v5p.
+    """Return the kind of chip with a short name, such as h100 or v5p.
 
     Raises:
-        UserError: it is none of those whose rates are known.
+        UserError: the chip's rates are unknown.
     """
     short = {kind.split(' ', 1)[1].lower(): kind for kind in BANDWIDTHS}
     if name.lower() not in short:
-        raise UserError(f'--chip={name}: no rates are known of it; there are {", ".join(sorted(short))}')
+        raise UserError(f'--chip={name}: unknown chip; known are {", ".join(sorted(short))}')
     return short[name.lower()]

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weak scaling: the bytes a chip sends in a step as chips and rows grow together, compared with rings' for S bytes.
+"""Weak scaling: bytes that a chip sends per step as chips and rows grow together, compared with formulas for S bytes.
 
-    data    2 S (n-1)/n  gradients are summed, and the sum is handed out
-    fsdp    3 S (n-1)/n  weights are gathered to go forward and to come back, and gradients summed where they are kept
-    expert  2 S (n-1)/n + 4 L R D (n-1)/n    gradients of what is no expert's are summed, as along data; rows of width D
-                         for R routes of a chip's tokens go to their experts and back, and so do their gradients, in
-                         each of L mixtures
+    data    2 S (n-1)/n  all-reduce of gradients
+    fsdp    3 S (n-1)/n  all-gather of weights in the forward and backward pass, reduce-scatter of gradients
+    expert  2 S (n-1)/n + 4 L R D (n-1)/n    all-reduce of gradients outside experts, as along data; all-to-all of rows
+                         of width D for R routes of a chip's tokens to their experts and back, and of their gradients,
+                         in each of L mixtures
 
 (Rajbhandari et al. 2020, https://arxiv.org/abs/1910.02054, section 7; Lepikhin et al. 2020, "GShard", section 3.3,
-https://arxiv.org/abs/2006.16668.) All are bounded, whatever the number n of chips. Weights and rows are counted in the
-dtype of the computation. What is sent along expert is that of even loads: `ops.expert_parallel`.
+https://arxiv.org/abs/2006.16668.) All are bounded for any number n of chips. Weights and rows are counted in the
+dtype of the computation. The formula along expert is for even loads: `ops.expert_parallel`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,15 +31,15 @@ from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.types import UserError
 
-ROUNDS = {'data': 2, 'fsdp': 3, 'expert': 2}  # how often the ring passes all weights on that are no expert's
+ROUNDS = {'data': 2, 'fsdp': 3, 'expert': 2}  # passes of a ring over all weights outside experts
 
 
 @dataclass(frozen=True)
 class Point:
     """Traffic and memory at one number of chips.
 
-    Attributes: chips; peak bytes of one; bytes that it sends, by collective; bytes that the formula says, and those of
-    them that are of routes.
+    Attributes: number of chips; peak bytes of one chip; bytes that it sends, by collective; bytes by the formula, in
+    total and for routes.
     """
 
     chips: int
@@ -53,7 +53,7 @@ class Point:
 class Scaling:
     """Traffic and memory of a chip by number of chips.
 
-    Attributes: what was compiled; along which axis it was split; rows of each chip; for how many chips.
+    Attributes: name of the config; mesh axis; rows per chip; points by number of chips.
     """
 
     what: str
@@ -63,17 +63,17 @@ class Scaling:
 
     @classmethod
     def of(cls, what: str, config: Config, axis: str, rows: int, slices: Iterable[Chips]) -> 'Scaling':
-        """Compile the step of an experiment for ever more chips.
+        """Compile the step of an experiment for increasing numbers of chips.
 
         Raises:
-            UserError: there is no formula for the axis, or the parts do not fit each other.
+            UserError: there is no formula for the axis, or the parts are incompatible.
         """
         if axis not in ROUNDS:
-            raise UserError(f'--axis={axis}: there is a formula for {", ".join(ROUNDS)}')
+            raise UserError(f'--axis={axis}: use one of {", ".join(ROUNDS)}')
         return cls(what, axis, rows, [_point(config, axis, rows, chips) for chips in slices])
 
     def report(self) -> Report:
-        """All of it."""
+        """Return the report."""
         kinds = sorted({kind for point in self.points for kind in point.sent})
         rows = [
             (
@@ -86,7 +86,7 @@ class Scaling:
             )
             for point in self.points
         ]
-        title = f'{self.what}, {self.rows} rows a chip, split along {self.axis}: MiB that a chip sends in a step'
+        title = f'{self.what}, {self.rows} rows per chip, split along {self.axis}: MiB that a chip sends per step'
         of_routes = ['of it routes'] if self.axis == 'expert' else []
         table = Table(title, ('chips', 'peak', *kinds, 'in all', 'formula', *of_routes), rows)
         figures = {'axis': self.axis, 'rows': self.rows, 'points': [asdict(point) for point in self.points]}
@@ -100,7 +100,7 @@ def _point(config: Config, axis: str, rows: int, chips: Chips) -> Point:
     way = Way.of('', step, chips)
     if way.sent is None or (way.fits is False and not way.sent):
         why = 'the program is too large' if way.fits is False else 'XLA compiled the program, but cannot print it'
-        raise UserError(f'--topologies: {chips.name}: what a chip sends is not known: {why}')
+        raise UserError(f'--topologies: {chips.name}: the communication is unknown: {why}')
     leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(step.like.params)}
     experts = {path: leaf for path, leaf in leaves.items() if axis == 'expert' and 'E' in _letters(step, path)}
     size = sum(leaf.size for path, leaf in leaves.items() if path not in experts)
@@ -113,11 +113,11 @@ def _point(config: Config, axis: str, rows: int, chips: Chips) -> Point:
 
 
 def _routed(experiment: Experiment, step: OnMesh, experts: Mapping[str, Any]) -> int:
-    """Numbers in the rows of all routes of a step, of all mixtures."""
+    """Return the number of elements in the rows of all routes of a step, over all mixtures."""
     actives = {part['active'] for part in experiment.model.walk() if part.target is Mixture}
     if len(actives) != 1:
         raise UserError(
-            f'--axis=expert: the formula is of mixtures of as many active experts; here are {sorted(actives)}'
+            f'--axis=expert: the formula needs mixtures with equal numbers of active experts, not {sorted(actives)}'
         )
     widths: dict[str, int] = {}
     for path, leaf in experts.items():

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory traffic of a compiled program, from its HLO: what each of its kernels reads and writes, once each.
+"""Memory traffic of a compiled program, from its HLO: bytes that its kernels read and write.
 
-A fusion is one kernel: what is computed within it stays on the chip. Of an array that a kernel only takes slices from,
-it reads the slices; of one that it updates in place, it writes the update. Caches between the memory and the cores,
-which may save a kernel the reading of what the last one wrote, are not known here.
+A fusion is one kernel: its intermediates stay on the chip. If a kernel only slices an array, only the slices are read;
+if it updates an array in place, only the update is written. Caches, which may save reading the previous kernel's
+output, are not modelled.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def _moved(program: Program, kernel: Instruction) -> int:
 
 
 def _read(inside: Mapping[str, Instruction], parameter: str, shape: str) -> int:
-    """Bytes that a fusion reads of one of its operands."""
+    """Return the bytes that a fusion reads from one of its operands."""
     uses = [(each, each.operands().index(parameter)) for each in inside.values() if parameter in each.operands()]
     if uses and all(each.kind in (*_SLICES, _UPDATE) and at == 0 for each, at in uses):
         return sum(bytes_of(each.shape) for each, _ in uses if each.kind in _SLICES)
@@ -48,7 +48,7 @@ def _read(inside: Mapping[str, Instruction], parameter: str, shape: str) -> int:
 
 
 def _written(kernel: Instruction, inside: Mapping[str, Instruction]) -> int:
-    """Bytes that a fusion writes."""
+    """Return the bytes that a fusion writes."""
     root = next(each for each in inside.values() if each.root)
     while root.kind == 'bitcast':
         root = inside[root.operands()[0]]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Report of a folder of runs: which variant is best, by how much, with which confidence, and at what cost.
+"""Report of a folder of runs: ranking of variants, differences with confidence intervals, and costs.
 
-Every number comes from the runs' metrics.jsonl and config.json, and which end of a metric is best from their
-declared_metrics.json. Texts do not: why a run failed stands in sweep.json, what its model wrote in samples.jsonl, and
-where and with what it ran in provenance.jsonl.
+Every number comes from the runs' metrics.jsonl and config.json, and the direction of a metric from their
+declared_metrics.json. Error messages of failed runs come from sweep.json, samples from samples.jsonl, and the
+environment of runs from provenance.jsonl.
 
-Not here: opening a model (`analysis/inspect/`); a report imports no part of a run.
+A report imports no part of a run; models are opened in `analysis/inspect/`.
 """

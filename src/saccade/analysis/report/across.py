@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Metric of the variants against a number that the sweep varies, as the length of a sequence."""
+"""Metric of the variants against a number that the sweep varies, such as the sequence length."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from saccade.analysis.report.drawing import (
     WIDE,
     Canvas,
     Picture,
-    beside,
     colour,
     draw,
     frame,
+    label_ends,
     level,
     limits,
     marker,
@@ -28,8 +28,8 @@ from saccade.analysis.report.drawing import (
 )
 from saccade.analysis.report.words import metric_name
 
-_FEWEST = 3  # points of a line that shows a course
-_LONGEST = 12  # characters of a name beside its line; longer ones are called by their number in the key
+_FEWEST = 3  # minimum points of a line
+_LONGEST = 12  # maximum characters of a name next to its line; longer names are replaced by their number in the key
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -38,8 +38,8 @@ Lines = Mapping[str, Sequence[tuple[float, float]]]
 class Across:
     """Metric against a number that the sweep varies.
 
-    Attributes: field, which number it is; lines, by all else that differs, with the mean at each value; picture;
-    incomplete, variants whose mean is of fewer seeds, with how many of how many.
+    Attributes: field, the name of the number; lines, by the other differing fields, with the mean at each value;
+    picture; incomplete, variants with missing seeds, with the number of finished and planned seeds.
     """
 
     field: str
@@ -49,13 +49,13 @@ class Across:
 
 
 def across(comparison: Comparison) -> Across | None:
-    """The metric against the number that has the most values; None where none has three with the same other fields."""
+    """Return the metric against the number with the most values; None if none has three with equal other fields."""
     columns = list(zip(*(standing.fields for standing in comparison.ranked), strict=True))
     numbers = {place: _numbers(texts) for place, texts in enumerate(columns)}
     swept = [place for place, values in numbers.items() if values is not None and len(set(values)) >= _FEWEST]
     if not swept:
         return None
-    # Of several, as a length and the sizes that follow from it, the one in the fewest fields.
+    # Among several, such as a length and derived sizes, take the one in the fewest fields.
     place = max(swept, key=lambda place: (len(set(numbers[place])), -len(comparison.columns[place])))
     others = [texts for texts in columns if not _follows(texts, numbers[place])]
     lines: dict[str, list[tuple[float, float]]] = {}
@@ -69,7 +69,7 @@ def across(comparison: Comparison) -> Across | None:
 
 
 def _numbers(texts: Sequence[str]) -> list[float] | None:
-    """The values, where all are numbers."""
+    """Return the values if all are numbers, else None."""
     try:
         values = [float(text) for text in texts]
     except ValueError:
@@ -78,9 +78,9 @@ def _numbers(texts: Sequence[str]) -> list[float] | None:
 
 
 def _follows(texts: Sequence[str], values: Sequence[float]) -> bool:
-    """Whether a field has one value for each number, and rises or falls with it, as sizes derived from it do.
+    """Return True if a field is a monotonic function of the number, like sizes derived from it.
 
-    A field that was drawn at random beside the number does neither, nor does a part that the number was matched to.
+    A field that is drawn independently of the number is not, nor is a part that the number was matched to.
     """
     pairs = sorted(set(zip(values, texts, strict=True)))
     own = _numbers([text for _, text in pairs])
@@ -110,6 +110,6 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
         level(axes, comparison.baseline, ends)
         tips = [(*line[-1], called[name], colour(place)) for place, (name, line) in enumerate(lines.items(), start=1)]
         if len(lines) > 1:
-            beside(axes, canvas, tips)
+            label_ends(axes, canvas, tips)
 
     return Picture(title, draw('across', title, paint, [NARROW, WIDE]))

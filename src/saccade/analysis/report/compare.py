@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of variants: their means over seeds, the intervals of those, and their costs."""
+"""Comparison of variants: means over seeds with intervals, and costs."""
 
 import math
 from collections import Counter
@@ -16,10 +16,10 @@ from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
 from saccade.nearest import listed, nearest
 from saccade.types import Best, Metric, UserError
 
-PICTURED = 12  # variants that can be told apart in one picture
+PICTURED = 12  # maximum variants that are distinguishable in one picture
 STATES = ('finished', 'failed', 'unfinished', 'not started')
 
-_OF_TEXT = 'bits_per_byte'  # ranks before a loss, as it does not depend on the tokenizer
+_OF_TEXT = 'bits_per_byte'  # preferred to a loss, as it does not depend on the tokenizer
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Question:
     """Question to a study.
 
     Attributes:
-        metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else what their
-            checkpoints are ranked by, or loss.
-        best: which end of it; None: the one that the runs declare.
-        over: the variant over which multipliers are given; None for none.
+        metric: metric of the ranking; None: bits_per_byte if every finished run has it, or else the metric of their
+            checkpoints, or loss.
+        best: direction of the metric; None: as declared by the runs.
+        over: baseline variant of the multipliers; None for no multipliers.
     """
 
     metric: str | None = None
@@ -41,14 +41,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one run of a variant; None where its runs did not log it.
+    """Cost of one run of a variant; fields are None if its runs did not log them.
 
     Attributes:
-        flops, seconds: of the whole training.
-        speed: tokens a second; its interval over seeds, where there is one.
-        temp_bytes: of a step, besides its arguments and results, on a device.
-        state_bytes: of the state to decode with a row as long as the context.
-        state_per_token: the same over its tokens.
+        flops, seconds: FLOPs and time of the whole training.
+        speed: tokens per second, with its interval over seeds, if there is one.
+        temp_bytes: temporary memory of a step per device, without arguments and results.
+        state_bytes: size of the decoding state of a sequence as long as the context.
+        state_per_token: state_bytes divided by the number of tokens.
     """
 
     parameters: int | float | None
@@ -67,15 +67,15 @@ class Standing:
     """Standing of one variant in the ranking.
 
     Attributes:
-        place: 1, 2, ... among all variants of the study; those that are complete come first.
-        fields: values of the differing fields, in words.
-        scores: the metric at the end of the runs that finished, by seed.
-        mean: of the scores; None where no run has finished, and then the variant is not ranked.
-        difference: of the mean to the best variant's; None for that one.
-        known: seeds that are to be run, finished or not.
-        wanted: number of seeds of a complete variant, the most that any variant has.
-        seeds_to_tell: how many would tell it from the best variant; None where the interval does so already, or nothing
-            is known of the difference.
+        place: 1, 2, ... among all variants of the study; complete variants come first.
+        fields: values of the differing fields, as text.
+        scores: final metric of the finished runs, by seed.
+        mean: mean of the scores; None if no run has finished, and then the variant is not ranked.
+        difference: the mean minus the best variant's mean; None for the best variant.
+        known: planned seeds, finished or not.
+        wanted: number of seeds of a complete variant, the maximum over variants.
+        seeds_to_tell: number of seeds that would distinguish it from the best variant; None if the interval already
+            does, or the difference is unknown.
     """
 
     place: int
@@ -94,12 +94,12 @@ class Standing:
 
     @property
     def complete(self) -> bool:
-        """Whether all seeds have finished with a finite metric: a mean over those that did flatters the others."""
+        """True if all seeds have finished with a finite metric; a mean over some of the seeds would be biased."""
         return len(self.scores) == self.wanted
 
     @property
     def label(self) -> str:
-        """The name of the variant; of an incomplete one, with how many seeds have finished of how many."""
+        """Return the name of the variant; for an incomplete one, with the number of finished and planned seeds."""
         return self.variant if self.complete else f'{self.variant} ({len(self.scores)} of {self.wanted} seeds)'
 
 
@@ -108,11 +108,11 @@ class Comparison:
     """Comparison of variants.
 
     Attributes:
-        declared: the metric by which they are ranked.
+        declared: declaration of the metric of the ranking.
         columns: names of the differing fields.
         standings: best first and unranked ones last.
-        baseline: the metric of the runs' baseline, where all that have one agree on it.
-        over: the variant over which multipliers are given.
+        baseline: metric of the runs' baseline, if all runs with a baseline agree on it.
+        over: baseline variant of the multipliers.
     """
 
     study: Study
@@ -125,22 +125,22 @@ class Comparison:
 
     @property
     def metric(self) -> str:
-        """The name of the metric."""
+        """Name of the metric."""
         return self.declared.name
 
     @property
     def best(self) -> Best:
-        """The end of the metric that is best."""
+        """Direction of the metric."""
         return self.declared.best
 
     @property
     def incomplete(self) -> tuple[Standing, ...]:
-        """The ranked variants of which seeds failed, diverged or are missing."""
+        """Ranked variants with failed, diverged or missing seeds."""
         return tuple(standing for standing in self.ranked if not standing.complete)
 
     @property
     def behind(self) -> tuple[Standing, ...]:
-        """The ranked variants that are no better than the baseline."""
+        """Ranked variants that do not beat the baseline."""
         if self.baseline is None:
             return ()
         sign = 1 if self.best == 'lowest' else -1
@@ -148,22 +148,22 @@ class Comparison:
 
     @cached_property
     def states(self) -> Mapping[str, int]:
-        """How many runs there are of each state."""
+        """Number of runs by state."""
         counts = Counter(trial.state(self.split) for trial in self.study.trials)
         return {state: counts[state] for state in STATES}
 
     @property
     def ranked(self) -> tuple[Standing, ...]:
-        """The variants with a finished run: the complete ones, best first, and then the others, best first."""
+        """Variants with a finished run: complete ones, best first, and then the others, best first."""
         return tuple(standing for standing in self.standings if standing.mean is not None)
 
     @property
     def pictured(self) -> tuple[Standing, ...]:
-        """The variants that are drawn: the best ones, where there are too many."""
+        """Variants to draw: only the best ones, if there are too many."""
         return self.standings[:PICTURED]
 
     def value(self, trial: Trial) -> float | None:
-        """The metric at the end of a run, finite or not; None where it has not finished."""
+        """Return the final metric of a run, finite or not; None if it has not finished."""
         return _value(trial.final(self.split), self.metric)
 
 
@@ -171,8 +171,8 @@ def compare(study: Study, question: Question) -> Comparison:
     """Rank the variants of a study.
 
     Raises:
-        UserError: no run logs this split or metric, or no variant has the name to compare with; those there are are
-            named. Or the runs do not declare which end of the metric is best, and the question does not say it.
+        UserError: no run logs this split or metric, `over` names no variant, or neither the runs nor the question give
+            the direction of the metric.
     """
     metric = _metric(study.trials, question)
     declared = _declared(study.trials, metric, question.best)
@@ -180,7 +180,7 @@ def compare(study: Study, question: Question) -> Comparison:
     for trial in study.trials:
         variants.setdefault(trial.variant, []).append(trial)
     if question.over is not None and question.over not in variants:
-        raise UserError(f'--baseline={question.over}: no variant is called so{nearest(question.over, variants)}')
+        raise UserError(f'--baseline={question.over}: no variant has this name{nearest(question.over, variants)}')
     fields = _fields(variants)
     scores = {variant: final_scores(trials, question.split, metric) for variant, trials in variants.items()}
     speeds = _speed_intervals(variants, question.split)
@@ -225,12 +225,12 @@ def _metric(trials: Sequence[Trial], question: Question) -> str:
 
 
 def _declared(trials: Sequence[Trial], name: str, best: Best | None) -> Metric:
-    """Return the declaration of a metric that the runs agree on, with the end that is asked for."""
+    """Return the runs' declaration of a metric, with the given direction, if any."""
     found = {trial.declared.metrics[name] for trial in trials if name in trial.declared.metrics}
     declared = found.pop() if len(found) == 1 else Metric(name, None)
     if best is None and declared.best is None:
-        why = 'the runs declare it in different ways' if found else 'no run declares which end of it is best'
-        raise UserError(f'--metric={name}: {why}; say --best=lowest or --best=highest')
+        why = 'the runs declare it in different ways' if found else 'no run declares its direction'
+        raise UserError(f'--metric={name}: {why}; give --best=lowest or --best=highest')
     return replace(declared, best=best or declared.best)
 
 
@@ -240,7 +240,7 @@ def _baseline(trials: Sequence[Trial], metric: str) -> float | None:
 
 
 def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]]:
-    """Value of each differing field by variant; ABSENT for one of which no run has begun."""
+    """Return the values of each differing field by variant; ABSENT for a variant without a started run."""
     configs = {variant: next((run.config for run in runs if run.config), None) for variant, runs in variants.items()}
     begun = {
         variant: {name: value for name, value in config.items() if name != 'seed'}
@@ -253,7 +253,7 @@ def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]
 
 
 def bounded(metric: Metric, interval: Interval | None) -> Interval | None:
-    """Return an interval of a mean without what is outside the range of the metric."""
+    """Return an interval of a mean, clipped to the range of the metric."""
     if interval is None:
         return None
     low = interval.low if metric.low is None else max(interval.low, metric.low)
@@ -261,9 +261,9 @@ def bounded(metric: Metric, interval: Interval | None) -> Interval | None:
 
 
 def final_scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
-    """The final metric by seed, in the order of seeds; a seed that was run twice counts once, by its mean.
+    """Return the final metric by seed, in the order of seeds; two runs of one seed are averaged.
 
-    A seed is left out where a run of it has finished with a metric that is not finite.
+    A seed with a finished run whose metric is not finite is left out.
     """
     found: dict[int, list[float]] = {}
     for trial in trials:
@@ -278,13 +278,13 @@ def _value(record: Record | None, metric: str) -> float | None:
 
 
 def _key(scores: Mapping[int, float], wanted: int, best: Best, variant: str) -> tuple[bool, bool, float, str]:
-    """Order of the ranking: variants that are complete, others that have a finished run, and the rest."""
+    """Sort key of the ranking: complete variants, other variants with a finished run, and the rest."""
     sign = 1 if best == 'lowest' else -1
     return not scores, len(scores) < wanted, sign * _mean(scores.values()) if scores else 0.0, variant
 
 
 def _speed_intervals(variants: Mapping[str, Sequence[Trial]], split: str) -> dict[str, Interval | None]:
-    """The interval of each variant's mean speed over its finished runs; no speed is below zero."""
+    """Return the interval of each variant's mean speed over its finished runs, clipped at zero."""
     speeds = {name: [speed(trial) for trial in trials if trial.final(split)] for name, trials in variants.items()}
     groups = {name: values for name, values in speeds.items() if values and None not in values}
     found = zip(groups, mean_intervals(list(groups.values())), strict=True)
@@ -313,21 +313,21 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
 
 
 def _measured(standings: Sequence[Standing], metric: Metric) -> Iterator[Standing]:
-    """Add what depends on all standings: means, intervals, differences to the best, seeds to tell apart."""
+    """Add means, intervals, differences to the best and numbers of seeds, which depend on all variants."""
     scores = [standing.scores for standing in standings if standing.scores]
     intervals = mean_intervals([list(group.values()) for group in scores])
     differences = difference_intervals(scores, best=0) if scores else []
-    for standing, interval, beside in zip(standings, intervals, differences, strict=False):
+    for standing, interval, span in zip(standings, intervals, differences, strict=False):
         mean = _mean(standing.scores.values())
         difference = None if standing.place == 1 else mean - _mean(scores[0].values())
-        # The seeds that an incomplete variant has left are no sample of its seeds.
-        unclear = standing.complete and standings[0].complete and beside is not None and beside.holds(0.0)
+        # The remaining seeds of an incomplete variant are a biased sample.
+        unclear = standing.complete and standings[0].complete and span is not None and span.holds(0.0)
         yield replace(
             standing,
             mean=mean,
             interval=bounded(metric, interval),
             difference=difference,
-            difference_interval=beside,
+            difference_interval=span,
             seeds_to_tell=seeds_to_tell(standing.scores, scores[0]) if unclear else None,
         )
     yield from standings[len(scores) :]

@@ -13,9 +13,9 @@ Amounts = np.ndarray | None
 
 
 def seconds(trial: Trial, steps: Sequence[int]) -> Amounts:
-    """Return the seconds of training up to each step: tokens over tokens a second, added up over the train records.
+    """Return the seconds of training up to each step: tokens over tokens per second, summed over the train records.
 
-    Evaluation, compilation and waiting are no part of it. NaN past the last train record.
+    Evaluation, compilation and waiting are excluded. NaN after the last train record.
     """
     records = trial.of('train')
     speeds = [record.get('tokens_per_second', math.nan) for record in records]
@@ -27,7 +27,7 @@ def seconds(trial: Trial, steps: Sequence[int]) -> Amounts:
 
 
 def speed(trial: Trial) -> float | None:
-    """Return the tokens a second of all training that is logged."""
+    """Return the tokens per second of all logged training."""
     step = max((record['step'] for record in trial.of('train')), default=0)
     spent = seconds(trial, [step])
     return step * trial.plan['tokens'] / float(spent[0]) if spent is not None and step else None
@@ -40,7 +40,7 @@ def _times(name: str) -> Callable[[Trial, Sequence[int]], Amounts]:
     return amounts
 
 
-# What a learning curve can be drawn against. None: the run did not log it.
+# Costs for the x axis of learning curves. None: the run did not log it.
 SPENT: dict[str, Callable[[Trial, Sequence[int]], Amounts]] = {
     'steps': lambda trial, steps: np.asarray(steps, np.float64),
     'tokens': _times('tokens'),

@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Critical-difference view: which differences among all pairs of variants are real, over seeds or over tasks.
+"""Critical-difference view: significant differences among all pairs of variants, over seeds or over tasks.
 
 Over the seeds of one sweep: paired t-tests of every pair, with Holm's correction at 5% over all pairs. Wilcoxon's test
-(Benavoli et al. 2016, Should we really use post-hoc tests based on mean-ranks?, JMLR 17) finds nothing at 5% in five
-seeds, as its least p is 1/16. Over tasks, whose metrics have no common scale: Friedman's test of the ranks within each
-task, as Iman and Davenport correct it, and if it finds anything Nemenyi's critical difference of mean ranks
+(Benavoli et al. 2016, Should we really use post-hoc tests based on mean-ranks?, JMLR 17) is never significant at 5%
+with five seeds, as its smallest p is 1/16. Over tasks, whose metrics have no common scale: Friedman's test of the ranks
+within each task, with the correction of Iman and Davenport, and if it is significant Nemenyi's critical difference of
+mean ranks
 
     CD = q sqrt(k (k + 1) / (6 N)),   k variants, N tasks, q = the 95% studentised range of k over sqrt(2)
 
-J. Demšar 2006, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7, section 3.2.2. Both take five
-seeds or tasks at least. Seeds of one task say nothing of other tasks.
+J. Demšar 2006, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7, section 3.2.2. Both need at
+least five seeds or tasks. Seeds of one task are no evidence about other tasks.
 """
 
 import math
@@ -27,13 +28,13 @@ from saccade.analysis.report.drawing import FAINT, INK, NARROW, WIDE, Canvas, Pi
 from saccade.analysis.report.power import ALPHA, seeds_for
 from saccade.analysis.report.words import amount, counted
 
-FEWEST = 5  # seeds or tasks
-SHOWN = 40  # pairs in a table at most
-GROUPS = 40  # bars in a picture at most
+FEWEST = 5  # minimum number of seeds or tasks
+SHOWN = 40  # maximum pairs in a table
+GROUPS = 40  # maximum bars in a picture
 
-_BAR, _LABEL = 0.14, 0.22  # inches of a group's bar, and of a variant's label
-_LETTER = 0.078  # inches
-_ROUNDING = 1e-12  # relative difference below which values differ by rounding alone
+_BAR, _LABEL = 0.14, 0.22  # inches per group's bar, and per variant's label
+_LETTER = 0.078  # inches per letter
+_ROUNDING = 1e-12  # relative difference below which values differ only by rounding
 
 Scores = Float[np.ndarray, 'variants blocks']
 
@@ -42,8 +43,8 @@ Scores = Float[np.ndarray, 'variants blocks']
 class Pair:
     """Pair of variants.
 
-    Attributes: one and other, their places in the order of mean ranks; p, corrected, None where a critical difference
-    decides; real, whether they differ; needed, seeds or tasks that would tell them apart, where they are not.
+    Attributes: one and other, their indices in the order of mean ranks; p, the corrected p-value, None for a test by
+    critical difference; real, a significant difference; needed, seeds or tasks that would make it significant.
     """
 
     one: int
@@ -55,10 +56,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Critical:
-    """Which differences are real.
+    """Significant differences among variants.
 
-    Attributes: said, in a sentence or two; over, what the tests are over: seeds or tasks; variants, by mean rank, the
-    best first; ranks, their mean ranks; pairs, all of them; difference, the critical one of mean ranks.
+    Attributes: said, a summary sentence; over, 'seeds' or 'tasks'; variants, by mean rank, the best first; ranks,
+    their mean ranks; pairs, all pairs; difference, the critical difference of mean ranks.
     """
 
     said: str
@@ -70,9 +71,9 @@ class Critical:
 
     @property
     def groups(self) -> list[list[int]] | None:
-        """The largest groups of variants of which no two can be told apart, each of two or more, by their places.
+        """Maximal groups of at least two variants without significant differences, by their indices.
 
-        None where there are more than GROUPS: their number can grow exponentially with that of the variants.
+        None if there are more than GROUPS: their number can grow exponentially with the number of variants.
         """
         alike = {place: set() for place in range(len(self.variants))}
         for pair in self.pairs:
@@ -84,7 +85,7 @@ class Critical:
         return sorted(found) if len(found) <= GROUPS else None
 
     def table(self) -> list[list[str]]:
-        """The pairs that cannot be told apart, the nearest to it first, and how much more would tell them apart."""
+        """Return the pairs without a significant difference, the nearest to significance first, and the data needed."""
         alike = sorted((pair for pair in self.pairs if not pair.real), key=_needed)[:SHOWN]
         if not alike:
             return []
@@ -97,10 +98,10 @@ class Critical:
             ]
             for pair in alike
         ]
-        return [['cannot be told apart', *(['p, corrected'] if tested else []), f'{self.over} needed'], *rows]
+        return [['no significant difference', *(['p, corrected'] if tested else []), f'{self.over} needed'], *rows]
 
     def records(self) -> list[dict[str, str | bool | float | int | None]]:
-        """Every pair, with every digit."""
+        """Return every pair with full precision."""
         return [
             {
                 'one': self.variants[pair.one],
@@ -114,23 +115,21 @@ class Critical:
 
 
 def over_seeds(comparison: Comparison) -> Critical | None:
-    """Which differences are real for other seeds of the same sweep; None where fewer than two variants are ranked."""
+    """Test all pairs over the seeds of a sweep; None if fewer than two variants are ranked."""
     if len(comparison.ranked) < 2:
         return None
     seeds = sorted({trial.seed for trial in comparison.study.trials})
     complete = {row.variant: row.scores for row in comparison.ranked if len(row.scores) == len(seeds)}
     if len(seeds) < FEWEST or len(complete) < 2:
-        have = f'{counted(len(seeds), "seed")}, which {len(complete)} of {len(comparison.standings)} variants finished'
-        return Critical(
-            f'Which differences are real takes {FEWEST} seeds that the variants share: there are {have}.', 'seeds'
-        )
+        have = f'{counted(len(seeds), "seed")}, finished by {len(complete)} of {len(comparison.standings)} variants'
+        return Critical(f'Significance tests need {FEWEST} seeds shared by the variants: there are {have}.', 'seeds')
     scores = np.array([[found[seed] for seed in seeds] for found in complete.values()])
     order, ranks = _ranked(_signed(scores, comparison))
     names = [[*complete][place] for place in order]
     ones, others = np.triu_indices(len(names), k=1)
     scores = scores[order]
     corrected = holm(paired_t(scores[ones], scores[others]))
-    # At the level of Holm's first step: enough for a pair whatever the others show.
+    # At the level of Holm's first step, which suffices for a pair regardless of the others.
     needed = seeds_for(effects(scores[ones], scores[others]), ALPHA / len(ones))
     pairs = [
         Pair(one, other, real=p <= ALPHA, p=p, needed=None if p <= ALPHA else seeds)
@@ -143,17 +142,16 @@ def over_seeds(comparison: Comparison) -> Critical | None:
 
 
 def over_tasks(scores: Mapping[str, Mapping[str, float]]) -> Critical:
-    """Which differences are real for other tasks like these.
+    """Test all pairs over tasks.
 
     Args:
-        scores: of each variant its metric by task, the higher the better. Variants without one in every task are left
-            out.
+        scores: metric by variant and task; higher is better. Variants without a score in every task are left out.
     """
     tasks = {task for found in scores.values() for task in found}
     complete = {variant: found for variant, found in scores.items() if found.keys() == tasks}
     if len(tasks) < FEWEST or len(complete) < 3:
-        have = f'{counted(len(tasks), "task")} and {counted(len(complete), "variant")} that finished in all'
-        return Critical(f'Which differences are real takes {FEWEST} tasks and 3 variants: there are {have}.', 'tasks')
+        have = f'{counted(len(tasks), "task")} and {counted(len(complete), "variant")} finished in all'
+        return Critical(f'Significance tests need {FEWEST} tasks and 3 variants: there are {have}.', 'tasks')
     values = np.array([[-found[task] for task in sorted(tasks)] for found in complete.values()])
     order, ranks = _ranked(values)
     names = [[*complete][place] for place in order]
@@ -167,14 +165,14 @@ def over_tasks(scores: Mapping[str, Mapping[str, float]]) -> Critical:
     left = [variant for variant in scores if variant not in complete]
     without = f' Left out, as not all their seeds finished in all tasks: {", ".join(left)}.' if left else ''
     if p > ALPHA:
-        said = f'No two variants can be told apart over all tasks ({test}, p = {p:.2g}).{without}'
+        said = f'No two variants differ significantly over all tasks ({test}, p = {p:.2g}).{without}'
         return Critical(said, 'tasks', names, ranks, pairs)
     how = f"{test}, p = {p:.2g}; Nemenyi's critical difference of mean ranks at {ALPHA:.0%} is {difference:.2f}"
     return Critical(f'{_found(pairs, names)} ({how}).{without}', 'tasks', names, ranks, pairs, difference)
 
 
 def friedman(values: Scores) -> float:
-    """Return the p of Friedman's test in the form of Iman and Davenport 1980; 1 where all are tied in every block."""
+    """Return the p of Friedman's test in the form of Iman and Davenport 1980; 1 if all are tied in every block."""
     from scipy import stats
 
     count, blocks = values.shape
@@ -195,16 +193,16 @@ def critical_difference(variants: int, blocks: int) -> float:
 
 
 def _found(pairs: Sequence[Pair], names: Sequence[str]) -> str:
-    """How many differences are real, and of which variants the first in rank can be told."""
+    """Summarise the significant differences, and the variants that differ from the first in mean rank."""
     alike = [names[pair.other] for pair in pairs if pair.one == 0 and not pair.real]
-    best = f'{names[0]}, the first in mean rank, can be told '
+    best = f'{names[0]}, the first in mean rank, differs from '
     if not alike:
-        best += 'from all others'
+        best += 'all others'
     elif len(alike) == len(names) - 1:
-        best += 'from none of the others'
+        best += 'none of the others'
     else:
-        best += f'from all but {", ".join(alike)}'
-    return f'Of {counted(len(pairs), "pair")}, {sum(pair.real for pair in pairs)} can be told apart; {best}'
+        best += f'all except {", ".join(alike)}'
+    return f'{sum(pair.real for pair in pairs)} of {counted(len(pairs), "pair")} differ significantly; {best}'
 
 
 def _signed(scores: Scores, comparison: Comparison) -> Scores:
@@ -212,7 +210,7 @@ def _signed(scores: Scores, comparison: Comparison) -> Scores:
 
 
 def _ranked(values: Scores) -> tuple[list[int], list[float]]:
-    """The variants by mean rank, the lowest value being first in its block, and their mean ranks in that order."""
+    """Return the variants by mean rank, with lower values ranked first in a block, and their mean ranks."""
     from scipy import stats
 
     means = stats.rankdata(values, axis=0).mean(axis=1)
@@ -221,7 +219,7 @@ def _ranked(values: Scores) -> tuple[list[int], list[float]]:
 
 
 def paired_t(ones: Scores, others: Scores) -> Float[np.ndarray, 'variants']:
-    """Two-sided p-values of equal means, row by row; of differences that are all the same, 0, or 1 if all are zero."""
+    """Return two-sided p-values of equal means, row by row; for constant differences 0, or 1 if they are zero."""
     from scipy import stats
 
     differences, size = ones - others, np.abs(ones).max(axis=-1)
@@ -233,7 +231,7 @@ def paired_t(ones: Scores, others: Scores) -> Float[np.ndarray, 'variants']:
 
 
 def effects(ones: Scores, others: Scores) -> Float[np.ndarray, 'variants']:
-    """Mean differences row by row, in standard deviations of the difference; 0 where that does not vary."""
+    """Return mean differences row by row, in standard deviations of the difference; 0 for constant differences."""
     differences = ones - others
     deviations = differences.std(axis=-1, ddof=1)
     return np.divide(np.abs(differences.mean(axis=-1)), deviations, out=np.zeros(len(ones)), where=deviations > 0)
@@ -247,7 +245,7 @@ def holm(ps: Sequence[float] | np.ndarray) -> list[float]:
 
 
 def _tasks_needed(gap: float, difference: float, tasks: int) -> int | None:
-    """Tasks with which a gap of mean ranks would be the critical difference; None where it is so now, or is zero."""
+    """Return the tasks that make a gap of mean ranks critical; None if it is critical now, or zero."""
     return None if gap >= difference or gap <= 0 else math.ceil(tasks * (difference / gap) ** 2)
 
 
@@ -256,7 +254,7 @@ def _needed(pair: Pair) -> float:
 
 
 def cliques(chosen: set[int], left: set[int], done: set[int], alike: Mapping[int, set[int]]) -> Iterator[set[int]]:
-    """Maximal cliques: C. Bron and J. Kerbosch 1973, Algorithm 457, with the pivot that leaves the fewest branches."""
+    """Yield maximal cliques: C. Bron and J. Kerbosch 1973, Algorithm 457, with the pivot of fewest branches."""
     if not left and not done:
         yield chosen
         return
@@ -267,10 +265,10 @@ def cliques(chosen: set[int], left: set[int], done: set[int], alike: Mapping[int
 
 
 def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | None:
-    """Mean ranks on a line, with a bar below each group of variants that cannot be told apart; None without ranks.
+    """Draw mean ranks on a line, with a bar below each group without significant differences; None without ranks.
 
     Args:
-        places: the number of each variant in its table, which gives it its colour too.
+        places: the number of each variant in its table, which also determines its colour.
     """
     if not found.variants:
         return None
@@ -284,7 +282,7 @@ def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | No
     def paint(axes: Axes, canvas: Canvas) -> None:
         called = [f'{number} {variant}' for number, variant in zip(numbers, found.variants, strict=True)]
         side = _LETTER * max(map(len, called)) + 0.1
-        if side > canvas.width / 3:  # then by number alone
+        if side > canvas.width / 3:  # then only its number
             called, side = [str(number) for number in numbers], 0.3
         axes.get_figure().subplots_adjust(side / canvas.width, 0, 1 - side / canvas.width, 1)
         axes.set(xlim=(0.9, count + 0.1), ylim=(above - height, above))
@@ -303,14 +301,14 @@ def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | No
             write(axes, edge, y, f' {name} ', ha=side, va='center', color=shade, fontsize=9)
 
     svg = draw('critical', title, paint, [canvas.taller(height) for canvas in (NARROW, WIDE)])
-    note = 'Dots on a bar are the variants that it joins.' if groups else ''
+    note = 'Dots on a bar are its variants.' if groups else ''
     if found_groups is None:
-        note = f'More than {GROUPS} groups cannot be told apart, so none is drawn; the table has the pairs.'
+        note = f'There are more than {GROUPS} groups without significant differences; the table has the pairs.'
     return Picture(title, svg, note)
 
 
 def _paint_line(axes: Axes, found: Critical, count: int) -> None:
-    """The line of ranks, and above it the length of the critical difference."""
+    """Draw the line of ranks, and above it the length of the critical difference."""
     axes.plot([1, count], [0, 0], color=FAINT, lw=0.8)
     for tick in range(1, count + 1):
         axes.plot([tick, tick], [0, 0.05], color=FAINT, lw=0.8)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Learning curves: the metric, the training loss and the gradient's norm against steps and other costs."""
+"""Learning curves: metric, training loss and gradient norm against steps and other costs."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from saccade.analysis.report.drawing import (
     WIDE,
     Canvas,
     Picture,
-    beside,
     colour,
     draw,
     frame,
+    label_ends,
     level,
     limits,
     marker,
@@ -30,9 +30,9 @@ from saccade.analysis.report.drawing import (
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import metric_name, time_unit
 
-_LONGEST = 12  # characters of a variant's name beside its line; longer ones are called by their number in the key
-_MARKERS = 8  # on a line
-_POINTS = 50  # of a line of training, which is logged often; each is the mean of neighbours
+_LONGEST = 12  # maximum characters of a name next to its line; longer names are replaced by their number in the key
+_MARKERS = 8  # markers per line
+_POINTS = 50  # points of a training curve, which is logged often; each is the mean of neighbours
 _FINISHED = {}
 _UNFINISHED = {'ls': (0, (3, 2)), 'lw': 1.0, 'alpha': 0.8}
 _LABELS = {'steps': 'steps', 'tokens': 'training tokens', 'FLOPs': 'training FLOPs'}
@@ -42,7 +42,7 @@ _LABELS = {'steps': 'steps', 'tokens': 'training tokens', 'FLOPs': 'training FLO
 class Curve:
     """Learning curve of a variant.
 
-    Attributes: place of its variant; x, what was spent; mean, low and high of the metric over seeds; style.
+    Attributes: place of its variant; x, the cost; mean, low and high of the metric over seeds; style.
     """
 
     place: int
@@ -57,8 +57,8 @@ class Curve:
 class Series:
     """Metric of a split to draw.
 
-    Attributes: name of its pictures; split and metric, as records have them; title; baseline, where there is one;
-    points, the most that a line has.
+    Attributes: name of its pictures; split and metric, as in records; title; baseline, if there is one; points, the
+    maximum per line.
     """
 
     name: str
@@ -76,23 +76,23 @@ _TRAINING = (
 
 
 def curves(comparison: Comparison) -> dict[str, Picture]:
-    """Learning curves against each cost that was logged."""
+    """Draw learning curves against each logged cost."""
     series = _evaluated(comparison)
     found = {axis: list(lines(comparison, axis, series)) for axis in SPENT}
     return {axis: _picture(comparison, series, axis, drawn) for axis, drawn in found.items() if drawn}
 
 
 def training(comparison: Comparison) -> list[Picture]:
-    """The training loss and the gradient's norm against steps, where they were logged."""
+    """Draw the training loss and the gradient norm against steps, if they were logged."""
     found = [(series, list(lines(comparison, 'steps', series))) for series in _TRAINING]
     return [_picture(comparison, series, 'steps', drawn, [SMALL]) for series, drawn in found if drawn]
 
 
 def lines(comparison: Comparison, axis: str, series: Series | None = None) -> Iterator[Curve]:
-    """The curve of each variant over its finished runs, and of each other run, against one cost.
+    """Yield the curve of each variant over its finished runs, and of each other run, against one cost.
 
     Args:
-        series: what is drawn; the metric that ranks the variants by default.
+        series: metric to draw; by default the metric of the ranking.
     """
     series = series or _evaluated(comparison)
     for standing in comparison.pictured:
@@ -103,7 +103,7 @@ def lines(comparison: Comparison, axis: str, series: Series | None = None) -> It
 
 
 def names(comparison: Comparison) -> dict[int, str]:
-    """What the variant of each place is called beside its line: its name, or its place where names are too long."""
+    """Return the label of each variant's line: its name, or its number if names are too long."""
     rows = comparison.pictured
     short = all(len(row.variant) <= _LONGEST for row in rows)
     return {row.place: row.variant if short else str(row.place) for row in rows}
@@ -115,7 +115,7 @@ def _evaluated(comparison: Comparison) -> Series:
 
 
 def _curve(series: Series, axis: str, standing: Standing, trials: Sequence[Trial], style: dict) -> Iterator[Curve]:
-    """The curve over some runs, at the steps they all have; none where there are no such steps."""
+    """Yield the curve over some runs, at their common steps, if there are any."""
     values = [_by_step(trial, series) for trial in trials]
     steps = sorted(set.intersection(*map(set, values))) if values else []
     spent = [SPENT[axis](trial, steps) for trial in trials]
@@ -129,7 +129,7 @@ def _curve(series: Series, axis: str, standing: Standing, trials: Sequence[Trial
 
 
 def _thinned(values: np.ndarray, points: int | None) -> np.ndarray:
-    """Means of neighbours along the last axis, where there are more values than points."""
+    """Average neighbours along the last axis, if there are more values than points."""
     if points is None or values.shape[-1] <= points:
         return values
     return np.stack([part.mean(axis=-1) for part in np.array_split(values, points, axis=-1)], axis=-1)
@@ -164,17 +164,15 @@ def _picture(
         named(axes, label, series.title)
         axes.set_ylim(ends)
         level(axes, series.baseline, ends)
-        tips = {line.place: (line.x[-1] / unit, line.mean[-1]) for line in reversed(drawn)}  # of the first, if finished
-        beside(axes, canvas, [(*tips[place], called[place], colour(place)) for place in sorted(tips)])
+        tips = {line.place: (line.x[-1] / unit, line.mean[-1]) for line in reversed(drawn)}  # of the first
+        label_ends(axes, canvas, [(*tips[place], called[place], colour(place)) for place in sorted(tips)])
 
     cut = any(not ends[0] <= value <= ends[1] for line in drawn for value in line.mean)
-    note = (
-        'Values of the first quarter, and those far from all others, are cut off where they do not fit.' if cut else ''
-    )
+    note = 'Values of the first quarter and outliers may be cut off.' if cut else ''
     return Picture(title, draw(f'{series.name}-{axis.lower()}', title, paint, canvases), note)
 
 
 def _late(line: Curve, longest: float) -> list[float]:
-    """Return the values after the first quarter, in which all models learn the same; of a short line the last value."""
+    """Return the values after the first quarter, which is similar for all models; the last value of a short line."""
     late = line.x >= min(longest / 4, line.x[-1])
     return [*line.low[late], *line.high[late]]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Drawing of pictures for a page: SVG with text as text, in the colours of the page's style."""
+"""SVG pictures for a page, with text as text elements and the colours of the page's style."""
 
 import io
 import re
@@ -57,17 +57,17 @@ _SETTINGS = {
     'lines.markersize': 4.5,
     'axes.formatter.useoffset': False,
 }
-_FINE = re.compile(r'(?<=\d)(\.\d\d)\d+')  # digits past hundredths of a point: half of a file, and nobody sees them
-_TICKS = 5  # of an axis, at most
-_POINTS = 72  # an inch
-_LABEL = 0.07  # of the axes' width: a number beside its point
+_FINE = re.compile(r'(?<=\d)(\.\d\d)\d+')  # digits past hundredths of a point: invisible, and half of a file
+_TICKS = 5  # maximum ticks per axis
+_POINTS = 72  # points per inch
+_LABEL = 0.07  # width of a number next to its point, as a share of the axes' width
 
 
 @dataclass(frozen=True)
 class Picture:
     """Picture in a page.
 
-    Attributes: title; svg, one element for each width of page; note, what there is to know in looking at it.
+    Attributes: title; svg, one element per page width; note, a caption.
     """
 
     title: str
@@ -77,7 +77,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Size of a picture. Attributes: name of the width, as the page's style knows it; width and height in inches."""
+    """Size of a picture. Attributes: CSS class of the width; width and height in inches."""
 
     name: str
     width: float
@@ -100,35 +100,35 @@ def draw(name: str, title: str, paint: Paint, canvases: Sequence[Canvas]) -> Mar
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the style of all pictures; what glyphs a font lacks is not said."""
+    """Draw in the style of all pictures, without warnings about missing glyphs."""
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings('ignore', 'Glyph .* missing from font')
         yield
 
 
 def colour(place: int) -> str:
-    """The colour of the variant at a place, counted from 1."""
+    """Return the colour of the variant at a place, from 1."""
     return COLOURS[(place - 1) % len(COLOURS)]
 
 
 def marker(place: int) -> str:
-    """The marker of the variant at a place, counted from 1."""
+    """Return the marker of the variant at a place, from 1."""
     return MARKERS[(place - 1) % len(MARKERS)]
 
 
 def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Text:
-    """Put text that is no formula at a place of the axes' data, or of another transform."""
+    """Write literal text, without math mode, at data coordinates or in another transform."""
     return axes.text(x, y, printable(text), parse_math=False, **style)
 
 
 def named(axes: Axes, across: str, along: str = '') -> None:
-    """Label the axes; a dollar sign in a label is text, not the start of a formula."""
+    """Label the axes; dollar signs are literal."""
     axes.set_xlabel(printable(across), parse_math=False)
     axes.set_ylabel(printable(along), parse_math=False)
 
 
 def frame(axes: Axes, canvas: Canvas, labels: str = '') -> None:
-    """Leave room around the axes, on the right for the longest of its labels, and count along x in k, M, G."""
+    """Set the margins of the axes, with room for the longest label on the right, and units k, M, G along x."""
     left, right, below = 0.62 / canvas.width, (0.25 + 0.095 * len(labels)) / canvas.width, 0.5 / canvas.height
     axes.get_figure().subplots_adjust(left, below, 1 - right, 0.97)
     axes.xaxis.set_major_formatter(EngFormatter(sep=' '))
@@ -136,15 +136,15 @@ def frame(axes: Axes, canvas: Canvas, labels: str = '') -> None:
 
 
 def logarithmic(axes: Axes, values: Sequence[int | float]) -> None:
-    """Make x logarithmic where its values, all positive, span a factor of ten or more; count in k, M, G."""
+    """Make x logarithmic if its values are positive and span a factor of ten or more; use units k, M, G."""
     if min(values) > 0 and max(values) >= 10 * min(values):
         axes.set_xscale('log')
         axes.xaxis.set_major_formatter(EngFormatter(sep=' '))
         axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def beside(axes: Axes, canvas: Canvas, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Label the ends of lines to the right of the axes, moved apart where they would touch.
+def label_ends(axes: Axes, canvas: Canvas, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Label the ends of lines to the right of the axes, moved apart if they would overlap.
 
     Args:
         ends: x, y, text and colour of each.
@@ -158,7 +158,7 @@ def beside(axes: Axes, canvas: Canvas, ends: Sequence[tuple[float, float, str, s
 
 
 def numbered(axes: Axes, canvas: Canvas, points: Sequence[tuple[float, float, str, str]]) -> None:
-    """Label points on their right, moved up or down where labels would touch.
+    """Label points on their right, moved up or down if labels would overlap.
 
     Args:
         points: x, y, text and colour of each.
@@ -172,10 +172,10 @@ def numbered(axes: Axes, canvas: Canvas, points: Sequence[tuple[float, float, st
 
 
 def spread(heights: Collection[float], gap: float) -> list[float]:
-    """Move heights between 0 and 1 as little as a gap between each two needs, in the same order."""
+    """Move heights between 0 and 1 minimally so that neighbours are at least a gap apart, in the same order."""
     order = np.argsort(list(heights), kind='stable')
     stairs = gap * np.arange(len(heights))
-    blocks: list[list[float]] = []  # those that have met, and stand together in the middle of where they came from
+    blocks: list[list[float]] = []  # merged heights, centred on their original mean
     for height in np.array(list(heights))[order] - stairs:
         blocks.append([height])
         while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
@@ -186,9 +186,9 @@ def spread(heights: Collection[float], gap: float) -> list[float]:
 
 
 def limits(values: Sequence[float], kept: float) -> tuple[float, float]:
-    """Return limits of an axis that hold all values, save those far out by Tukey's rule; `kept` never is.
+    """Return limits of an axis that contain all values except outliers by Tukey's rule; `kept` is always contained.
 
-    Far out is more than three quartile ranges below the first quartile or above the third.
+    Outliers are more than three interquartile ranges below the first quartile or above the third.
     """
     first, third = np.quantile(values, (0.25, 0.75))
     far = 3 * (third - first)
@@ -198,7 +198,7 @@ def limits(values: Sequence[float], kept: float) -> tuple[float, float]:
 
 
 def reaching(ends: tuple[float, float], value: float | None) -> tuple[float, float]:
-    """Widen the limits of an axis to hold a value, where that makes them no more than twice as wide."""
+    """Extend the limits of an axis to a value, unless that makes them more than twice as wide."""
     if value is None:
         return ends
     margin = 0.05 * (ends[1] - ends[0])
@@ -207,7 +207,7 @@ def reaching(ends: tuple[float, float], value: float | None) -> tuple[float, flo
 
 
 def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str = 'baseline') -> None:
-    """Draw a line across the axes at a value of y, and name it; nothing where it is beyond the ends."""
+    """Draw a labelled horizontal line at a value of y; nothing if it is outside the limits."""
     if value is not None and ends[0] <= value <= ends[1]:
         axes.axhline(value, color=FAINT, lw=1.0, ls=(0, (6, 3)), zorder=1)
         above = dict(xytext=(-2, 3), textcoords='offset points', ha='right', color=FAINT, fontsize=8.5)
@@ -215,8 +215,8 @@ def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str 
 
 
 def _in_axes(axes: Axes, points: Sequence[tuple[float, float]]) -> np.ndarray:
-    """Turn coordinates of the data into fractions of the axes."""
-    axes.autoscale_view()  # the limits are not known to the transform before
+    """Convert data coordinates to fractions of the axes."""
+    axes.autoscale_view()  # the transform needs the limits
     return axes.transAxes.inverted().transform(axes.transData.transform(points))
 
 
@@ -225,7 +225,7 @@ def _line_height(axes: Axes, canvas: Canvas, points: int) -> float:
 
 
 def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple[float, float, str, str]]]:
-    """Cut points, sorted by x, into columns, between neighbours so far apart that their labels do not touch."""
+    """Split points, sorted by x, into columns whose labels do not overlap."""
     columns: list[list[tuple[float, float, str, str]]] = []
     for point in points:
         if columns and point[0] - columns[-1][-1][0] < _LABEL:
@@ -236,7 +236,7 @@ def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple
 
 
 def _drawn(name: str, title: str, paint: Paint, canvas: Canvas) -> Markup:
-    """An SVG element whose ids and colours are the page's; the reader's fonts draw its text."""
+    """Return an SVG element with the page's ids and colours; its text uses the reader's fonts."""
     with styled():
         figure = Figure((canvas.width, canvas.height))
         paint(figure.add_subplot(), canvas)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Metric at equal compute: what each variant has reached when it has spent as many FLOPs as the cheapest one in all.
+"""Metric at equal compute: the metric of each variant at the total FLOPs of the cheapest one.
 
-Each run's learning curve is interpolated between evaluations, linear in the logarithm of the FLOPs. A run that is read
-before its end had a learning rate that has not fallen yet, so this errs against the variants that cost more.
+Each run's learning curve is interpolated between evaluations, linear in the logarithm of the FLOPs. Before the end of a
+run its learning rate has not decayed yet, so the comparison is biased against more expensive variants.
 """
 
 from collections.abc import Mapping
@@ -13,29 +13,29 @@ from saccade.analysis.report.compare import Comparison, Standing, bounded
 from saccade.analysis.report.interval import Interval, mean_intervals
 from saccade.analysis.report.multiplier import Course, courses
 
-_ALIKE = 1.01  # ratio of FLOPs up to which the ranking itself is at equal compute
+_ALIKE = 1.01  # maximum ratio of FLOPs for which the ranking itself is at equal compute
 
 
 @dataclass(frozen=True)
 class EqualCompute:
     """Metric at equal compute.
 
-    Attributes: flops, that each has spent; rows, the ranked variants with their mean and interval there, the best
-    first, incomplete ones after the others; without a mean where a run was not evaluated by then.
+    Attributes: flops, spent by each variant; rows, the ranked variants with their mean and interval there, the best
+    first, incomplete ones last; the mean is None if a run was not evaluated by then.
     """
 
     flops: float
     rows: tuple[tuple[Standing, float | None, Interval | None], ...]
 
     def records(self) -> dict[str, float | dict[str, float | None]]:
-        """The FLOPs, and the mean of each variant, with every digit."""
+        """Return the FLOPs, and the mean of each variant, with full precision."""
         return {'flops': self.flops, 'means': {row.variant: mean for row, mean, _ in self.rows}}
 
 
 def equal_compute(comparison: Comparison) -> EqualCompute | None:
-    """The metric of all ranked variants at equal compute.
+    """Return the metric of all ranked variants at equal compute.
 
-    None where all spent alike, FLOPs were not logged, or fewer than two variants were evaluated by then.
+    None if all spent the same, FLOPs were not logged, or fewer than two variants were evaluated by then.
     """
     found = {row.variant: _finished(comparison, row) for row in comparison.ranked}
     ends = [course.cost[-1] for each in found.values() for course in each.values()]
@@ -61,12 +61,12 @@ def equal_compute(comparison: Comparison) -> EqualCompute | None:
 
 
 def _finished(comparison: Comparison, row: Standing) -> Mapping[int, Course]:
-    """The learning curve of each seed; of one that was run twice, the first."""
+    """Return the learning curve of each seed; the first one of a seed that was run twice."""
     return {seed: found[0] for seed, found in courses(comparison, row, 'FLOPs').items()}
 
 
 def _signed(mean: float | None, interval: Interval | None, sign: int) -> tuple[float | None, Interval | None]:
-    """Back from less is better to the metric as it is."""
+    """Convert a metric where lower is better back to the original sign."""
     if interval is not None:
         interval = Interval(*sorted((sign * interval.low, sign * interval.high)))
     return None if mean is None else sign * mean, interval

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between configs, in few words.
+"""Concise differences between configs.
 
-A swapped part is one field, shown as its class with those of its arguments that differ and not all of its rivals have;
-an argument that all of them have is a field of its own. So a sweep over schedules and their peaks has two columns. An
-initialiser is shown where any rival lacks it: what takes its place is a default of the rival's class.
+A swapped part is one field, shown as its class with the differing arguments that some alternatives lack; an argument
+of all alternatives is a separate field. A sweep over schedules and their peaks therefore has two columns. An
+initialiser is shown if any alternative lacks it, because the alternative then uses the default of its class.
 """
 
 import json
@@ -14,15 +14,15 @@ from typing import Any
 ABSENT = '—'
 
 _MISSING = object()
-_INITIALISER = '_init'  # how the names of their fields end
+_INITIALISER = '_init'  # suffix of the names of initialiser fields
 
 Path = tuple[str, ...]
 
 
 def differing(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return each field in which configs differ, by its shortest telling name, with its value in each.
+    """Return each field in which configs differ, by its shortest unique name, with its value in each config.
 
-    Fields that differ in the very same way, as those derived from one another do, are one entry.
+    Fields that always change together, such as derived fields, are one entry.
     """
     columns: dict[tuple[str, ...], list[Path]] = {}
     for path, texts in _differences(configs, ()):
@@ -52,7 +52,7 @@ def _tree(value: Any) -> Mapping[str, Any] | None:
 
 
 def _swapped(spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], shared: Sequence[str]) -> str:
-    """Return a part's class with the arguments that differ from a rival's, or that a similar rival lacks."""
+    """Return a part's class with the arguments that differ from an alternative, or that a similar one lacks."""
 
     def differs(key: str, value: Any) -> bool:
         might = [
@@ -74,7 +74,7 @@ def _class(spec: Mapping[str, Any]) -> str:
 
 
 def _texts(values: Sequence[Any]) -> list[str]:
-    """The values in as few digits as tell them apart; as JSON where only that does, as for 1 and '1'."""
+    """Format values with the fewest digits that distinguish them; as JSON if necessary, as for 1 and '1'."""
     exact = [_exact(value) for value in values]
     attempts = ([_text(value, digits) for value in values] for digits in (4, 8, None))
     return next((texts for texts in attempts if len(set(texts)) == len(set(exact))), exact)
@@ -87,7 +87,7 @@ def _exact(value: Any) -> str:
 
 
 def _text(value: Any, digits: int | None = 4) -> str:
-    """A value in words, its numbers of this many significant digits; None for the fewest that are read back alike."""
+    """Format a value with this many significant digits; None for the fewest that round-trip."""
     if value is _MISSING:
         return ABSENT
     if isinstance(value, float):
@@ -101,7 +101,7 @@ def _text(value: Any, digits: int | None = 4) -> str:
 
 
 def _short(paths: Sequence[Path]) -> dict[Path, str]:
-    """Name each path by as many of its last segments as no other path ends in."""
+    """Name each path by its shortest unique suffix."""
     names = {}
     for path in paths:
         others = [other for other in paths if other != path]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forest plot: the means with their intervals."""
+"""Forest plot of means with their intervals."""
 
 from matplotlib.axes import Axes
 
@@ -22,11 +22,11 @@ from saccade.analysis.report.drawing import (
 )
 from saccade.analysis.report.words import metric_name
 
-_ROW = 0.42  # inches
+_ROW = 0.42  # inches per row
 
 
 def forest(comparison: Comparison) -> Picture | None:
-    """Means with their intervals, and the value of each seed; None where nothing is ranked."""
+    """Draw means with their intervals, and the value of each seed; None if nothing is ranked."""
     rows = [standing for standing in comparison.pictured if standing.mean is not None]
     if not rows:
         return None
@@ -49,7 +49,7 @@ def forest(comparison: Comparison) -> Picture | None:
 
     svg = draw('forest', title, paint, [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)])
     cut = any(not ends[0] <= value <= ends[1] for row in rows for value in _extent(row))
-    notes = {'The dashed line is the baseline.': dashed, 'Arrows: what is far out goes beyond the picture.': cut}
+    notes = {'The dashed line is the baseline.': dashed, 'Arrows mark values outside the picture.': cut}
     return Picture(title, svg, ' '.join(note for note, holds in notes.items() if holds))
 
 

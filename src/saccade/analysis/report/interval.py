@@ -1,23 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""95% intervals over seeds: of a variant's mean, and of its difference to another.
+"""95% intervals over seeds: bootstrap-t intervals of a variant's mean, and of its difference to another variant.
 
 With three seeds a percentile bootstrap covers the truth 75% of the time. Here the mean is studentised: each
-variant keeps a scale of its own, t* = mean* / (s* / sqrt(n)), and the quantiles of t* are bootstrapped from the
+variant has its own scale, t* = mean* / (s* / sqrt(n)), and the quantiles of t* are bootstrapped from the
 residuals of all variants, each divided by its variant's standard deviation and times sqrt(n / (n - 1)), so that
-variants with unlike noise share its shape and not its size. Few residuals are too coarse to draw from (three equal
-draws have no deviation), so each draw is mixed with a normal one, by Silverman's bandwidth for as many: the fewer
-there are, the nearer this comes to Student's t, and without any it is Student's t. (Two seeds always leave residuals
-of +1 and -1, which say nothing and are left out.)
+variants share the shape of the noise and not its scale. Few residuals are too coarse to draw from (three equal
+draws have no deviation), so normal noise is added to each draw, with Silverman's bandwidth for their number: with fewer
+residuals the result is closer to Student's t, and without residuals it is Student's t. (Two seeds always have residuals
+of +1 and -1, which carry no information and are left out.)
 
 What is claimed: an interval holds the true mean, or the true difference of two variants named beforehand, in 95 of
 100 studies. `python -m benchmarks.coverage` measures it over 2 to 9 variants and 3 to 10 seeds, with
 equal and unequal variances, with and without a seed's luck that the variants share: 94 to 97 for normal and
 heavy-tailed noise, 92 to 97 for skewed noise (gamma of shape 2), and for exponential noise 88 to 94 for means and 89
-to 97 for differences, for so few seeds seldom show its tail. A variant picked as the best by the same numbers was
-also lucky: differences to it look larger than they are, and their intervals hold the truth in 88 to 96 of 100 studies
-of normal noise and in 81 to 98 of exponential noise, the less often the more variants and seeds there are. No
-correction is made for this, nor for looking at many intervals.
+to 97 for differences, because few seeds seldom show its tail. A variant selected as the best by the same numbers was
+also lucky: differences to it are overestimated, and their intervals contain the truth in 88 to 96 of 100 studies
+of normal noise and in 81 to 98 of exponential noise, less often with more variants and seeds. There is no
+correction for this selection, nor for multiple comparisons.
 
 B. Efron 1981, Nonparametric standard errors and confidence intervals; B. Silverman and G. Young 1987, The bootstrap:
 to smooth or not to smooth?
@@ -30,34 +30,34 @@ import numpy as np
 from jaxtyping import Float
 
 LEVEL = 0.95
-DRAWS = 200_000  # the quantiles are then within 1% of where infinitely many draws would put them
-FEWEST = 3  # seeds of a variant whose residuals say something of the shape of the noise
+DRAWS = 200_000  # gives quantiles within 1% of their limit
+FEWEST = 3  # minimum seeds of a variant whose residuals are pooled
 
 _TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-_ROUNDING = 1e-12  # relative spread below which values differ by rounding alone
+_ROUNDING = 1e-12  # relative spread below which values differ only by rounding
 
 Values = Float[np.ndarray, '... n']
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Confidence interval. Attributes: low and high, its ends, which belong to it."""
+    """Closed confidence interval. Attributes: low; high."""
 
     low: float
     high: float
 
     def holds(self, value: float) -> bool:
-        """Return whether a value lies in the interval."""
+        """Return True if the interval contains a value."""
         return self.low <= value <= self.high
 
 
 def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
-    """Return the interval of each group's mean; None for one value, or for values that are all the same."""
+    """Return the interval of each group's mean; None for one value, or for equal values."""
     from scipy import stats
 
     values = [np.sort(np.asarray(group, np.float64)) for group in groups]
     residuals = [standard_residuals(group) for group in values if len(group) >= FEWEST and _spreads(group)]
-    pool = np.sort(np.concatenate([*residuals, np.zeros(0)]))  # so that the order of the groups makes no difference
+    pool = np.sort(np.concatenate([*residuals, np.zeros(0)]))  # sorted, so that the order of the groups does not matter
     quantiles = {}
     for count in {len(group) for group in values if _spreads(group)}:
         if count < FEWEST:
@@ -75,14 +75,14 @@ def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
 
 
 def difference_intervals(groups: Sequence[Mapping[int, float]], best: int) -> list[Interval | None]:
-    """Return the interval of each group's mean minus that of the group at index `best`.
+    """Return the interval of each group's mean minus the mean of the group at index `best`.
 
-    Groups of the same seeds are compared seed by seed, which cancels what a seed does to both. For others the two
-    variances add up, and Student's t has the degrees of freedom of the smaller group: wide rather than wrong.
+    Groups of the same seeds are compared seed by seed, which cancels effects of a seed on both. For others the two
+    variances add up, and Student's t has the degrees of freedom of the smaller group, which is conservative.
 
     Args:
         groups: value by seed.
-        best: whose interval is None.
+        best: index of the reference group; its interval is None.
     """
     reference = groups[best]
     paired = [index for index, group in enumerate(groups) if index != best and group.keys() == reference.keys()]
@@ -95,7 +95,7 @@ def difference_intervals(groups: Sequence[Mapping[int, float]], best: int) -> li
 
 
 def standard_residuals(values: Values) -> Values:
-    """Return residuals of the mean over the last axis, in units of the group's own deviation, with variance 1."""
+    """Return residuals from the mean over the last axis, scaled to variance 1."""
     count = values.shape[-1]
     deviation = values.std(axis=-1, ddof=1, keepdims=True)
     return (values - values.mean(axis=-1, keepdims=True)) / deviation * np.sqrt(count / (count - 1))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Length extrapolation: the metric on sequences of other lengths than those of training."""
+"""Length extrapolation: the metric on sequences of other lengths than in training."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from saccade.analysis.report.drawing import (
     WIDE,
     Canvas,
     Picture,
-    beside,
     colour,
     draw,
     frame,
+    label_ends,
     limits,
     marker,
     named,
@@ -33,8 +33,8 @@ from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
 class Measured:
     """Mean of a metric at one length.
 
-    Attributes: mean of the metric over seeds; its interval, where there is one; seeds, how many of how many are
-    measured there, in words, empty for all.
+    Attributes: mean of the metric over seeds; its interval, if there is one; seeds, a note on missing seeds, empty if
+    there are none.
     """
 
     mean: float
@@ -46,8 +46,8 @@ class Measured:
 class Lengths:
     """Metric by sequence length.
 
-    Attributes: lengths in tokens, that of training first; rows, the measures of each ranked variant, None where
-    no run logged one; digits they are written with; picture.
+    Attributes: lengths in tokens, the training length first; rows, the means of each ranked variant, None if no run
+    logged one; digits of the numbers; picture.
     """
 
     lengths: tuple[int, ...]
@@ -56,19 +56,19 @@ class Lengths:
     picture: Picture
 
     def text(self, cell: Measured | None) -> str:
-        """A measure in words."""
+        """Return a mean as text."""
         return UNKNOWN if cell is None else with_interval(cell.mean, cell.interval, self.digits) + cell.seeds
 
 
 def lengths(comparison: Comparison) -> Lengths | None:
-    """The metric by length; None where the runs were not measured at other lengths, or trained at several."""
+    """Return the metric by length; None if the runs were not evaluated at other lengths, or trained at several."""
     trained = {trial.config['data'].get('context_length') for trial in comparison.study.trials if trial.config}
     measured = _measured(comparison)
     if len(trained) != 1 or None in trained or not measured - trained:
         return None
     first = trained.pop()
     splits = {length: f'{comparison.split}_{length}' for length in sorted(measured - {first})}
-    # On the same text as the others, where the trained length is among those that were measured.
+    # The value on the same text as the others, if the trained length is among the evaluated ones.
     splits = {first: f'{comparison.split}_{first}' if first in measured else comparison.split, **splits}
     columns = [_column(comparison, split) for split in splits.values()]
     rows = tuple((standing, tuple(column.get(standing.place) for column in columns)) for standing in comparison.ranked)
@@ -79,7 +79,7 @@ def lengths(comparison: Comparison) -> Lengths | None:
 
 
 def _measured(comparison: Comparison) -> set[int]:
-    """The lengths at which some run was measured at its end."""
+    """Return the lengths at which some run was evaluated at its end."""
     name = re.compile(rf'{re.escape(comparison.split)}_(\d+)')
     records = (record for trial in comparison.study.trials for record in trial.records)
     found = (name.fullmatch(record.get('split', '')) for record in records)
@@ -87,7 +87,7 @@ def _measured(comparison: Comparison) -> set[int]:
 
 
 def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
-    """The measures of one length by the variant's place."""
+    """Return the means at one length by the variant's place."""
     scores = {
         standing.place: list(final_scores(standing.trials, split, comparison.metric).values())
         for standing in comparison.ranked
@@ -101,7 +101,7 @@ def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
 
 
 def _seeds(comparison: Comparison, values: Sequence[float]) -> str:
-    """How many seeds are measured of how many; nothing for all."""
+    """Return the number of evaluated and planned seeds as text; empty if all are evaluated."""
     wanted = comparison.ranked[0].wanted
     return '' if len(values) == wanted else f' ({len(values)} of {wanted} seeds)'
 
@@ -127,7 +127,7 @@ def _picture(comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple
         named(axes, 'tokens of a sequence', metric_name(comparison.metric))
         axes.set_ylim(ends)
         tips = [(float(tokens[-1]), cells[-1].mean, standing.place) for standing, cells in drawn]
-        beside(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
+        label_ends(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
 
     cut = any(value > ends[1] for value in values)
-    return Picture(title, draw('lengths', title, paint, [NARROW, WIDE]), 'Values far out are cut off.' if cut else '')
+    return Picture(title, draw('lengths', title, paint, [NARROW, WIDE]), 'Outliers are cut off.' if cut else '')

@@ -4,9 +4,9 @@
 
     share = (mean - chance) / (best - chance), between 0 and 1
 
-`best` is the greatest value of a metric that is best where it is highest, as 1 of an accuracy, and the best mean of all
-variants for other metrics; `chance` is the sweep's baseline. So tasks whose chances differ have one scale, by which
-cells are coloured and variants ordered, those that lack seeds or tasks after the others.
+`best` is the maximum of a metric where higher is better, such as 1 for an accuracy, and the best mean over
+variants for other metrics; `chance` is the sweep's baseline. Tasks with different chance levels thus have one scale,
+which colours the cells and orders the variants; variants that lack seeds or tasks come last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ from saccade.sweep.record import sweep_file
 from saccade.train.workdir import absolute
 from saccade.types import UserError
 
-FIRST = 'accuracy'  # the metric, where all sweeps have it and none is asked for
+FIRST = 'accuracy'  # default metric, if all sweeps have it
 
 
 @dataclass(frozen=True)
 class Matrix:
     """Matrix of variants and tasks.
 
-    Attributes: folder of the sweeps; comparisons, of each by its folder's name; left_out, runs next to the sweeps.
+    Attributes: folder of the sweeps; comparisons, by folder name of the sweep; left_out, runs next to the sweeps.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Matrix:
 
     @cached_property
     def cells(self) -> Mapping[str, Mapping[str, Standing]]:
-        """The standing of each variant in each task in which it has finished a run, in the order of the variants."""
+        """Result of each variant in each task in which it has finished a run, in the order of the variants."""
         found: dict[str, dict[str, Standing]] = {}
         for task, comparison in self.comparisons.items():
             for standing in comparison.ranked:
@@ -48,7 +48,7 @@ class Matrix:
         return {variant: found[variant] for variant in order}
 
     def share(self, task: str, standing: Standing) -> float | None:
-        """How far a variant is from chance to the best, from 0 to 1; None where chance is not known."""
+        """Return the score of a variant scaled from chance (0) to the best (1); None if chance is unknown."""
         comparison = self.comparisons[task]
         bounded = comparison.best == 'highest' and comparison.declared.high is not None
         best = comparison.declared.high if bounded else comparison.ranked[0].mean
@@ -57,19 +57,19 @@ class Matrix:
         return min(max((standing.mean - comparison.baseline) / (best - comparison.baseline), 0.0), 1.0)
 
     def mean_share(self, variant: str) -> float | None:
-        """The mean of a variant's shares, where it is complete and has one in every task."""
+        """Return the mean of a variant's shares; None if it is incomplete or lacks a share in some task."""
         if not self._complete(self.cells[variant]):
             return None
         found = [self.share(task, standing) for task, standing in self.cells[variant].items()]
         return None if None in found else sum(found) / len(found)
 
     def state_bytes(self, variant: str) -> int | float | None:
-        """The most that a row leaves to decode with in any task; None where no run logged it."""
+        """Return the maximum size of the decoding state over tasks; None if no run logged it."""
         found = [standing.cost.state_bytes for standing in self.cells[variant].values()]
         return max((size for size in found if size is not None), default=None)
 
     def text(self, variant: str, task: str) -> str:
-        """A cell in words: the mean, its interval where there is one, and how many seeds it is of where some lack."""
+        """Return a cell as text: mean, interval if there is one, and number of seeds if some are missing."""
         standing = self.cells[variant].get(task)
         if standing is None:
             return UNKNOWN
@@ -77,7 +77,7 @@ class Matrix:
         return mean if standing.complete else f'{mean} ({seeds(standing)})'
 
     def rows(self) -> list[list[str]]:
-        """The matrix in words: names of columns, chance, and a row for each variant."""
+        """Return the matrix as text: names of columns, chance, and a row for each variant."""
         chances = [fixed(comparison.baseline, 3) for comparison in self.comparisons.values()]
         rows = [
             [
@@ -92,12 +92,12 @@ class Matrix:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The number of each variant's row, from 1."""
+        """Number of each variant's row, from 1."""
         return {variant: place for place, variant in enumerate(self.cells, start=1)}
 
     @cached_property
     def critical(self) -> Critical:
-        """Which differences are real, over the tasks."""
+        """Significant differences over the tasks."""
         signs = {task: 1 if each.best == 'highest' else -1 for task, each in self.comparisons.items()}
         scores = {
             variant: {task: signs[task] * standing.mean for task, standing in standings.items() if standing.complete}
@@ -106,7 +106,7 @@ class Matrix:
         return over_tasks(scores)
 
     def records(self) -> list[dict[str, str | float | int | None]]:
-        """Every cell with every digit."""
+        """Return every cell with full precision."""
         return [
             {
                 'variant': variant,
@@ -124,7 +124,7 @@ class Matrix:
         ]
 
     def _complete(self, standings: Mapping[str, Standing]) -> bool:
-        """Whether a variant has finished all seeds of every task."""
+        """Return True if a variant has finished all seeds of every task."""
         return len(standings) == len(self.comparisons) and all(each.complete for each in standings.values())
 
     def _mean(self, standings: Mapping[str, Standing]) -> float:
@@ -132,7 +132,7 @@ class Matrix:
 
 
 def sweeps_in(workdir: str | Path) -> list[Path]:
-    """The folders of sweeps directly below a folder, by name; none for a folder that is a sweep itself."""
+    """Return the subfolders that are sweeps, by name; none for a folder that is itself a sweep."""
     folder = absolute(workdir)
     if not folder.is_dir() or sweep_file(folder).exists():
         return []
@@ -143,7 +143,7 @@ def matrix(workdir: str | Path, question: Question) -> Matrix:
     """Compare the runs of each sweep of a folder.
 
     Args:
-        question: by what; accuracy unless a metric is asked for.
+        question: metric and split; the default metric is accuracy.
 
     Raises:
         UserError: a sweep has no runs yet, or none logs the metric.
@@ -162,11 +162,11 @@ def _compared(folder: Path, question: Question) -> Comparison:
 
 
 def overview(found: Matrix) -> str:
-    """How much there is, which variant is nearest to the best in the most tasks, and which runs are left out."""
+    """Summarise the matrix: its size, the variant with the most best means, and the runs left out."""
     tasks, variants = len(found.comparisons), len(found.cells)
     others = f' {left_out_words(found.left_out)}'.rstrip()
     if not variants:
-        return f'{tasks} sweeps, of which no run has finished.{others}'
+        return f'{tasks} sweeps without a finished run.{others}'
     lead = _first(found, [*found.cells])
     return f'{variants} variants in {tasks} sweeps. {lead}{others}'
 
@@ -178,4 +178,4 @@ def _first(found: Matrix, variants: Sequence[str]) -> str:
     }
     most = max(wins.values())
     first = ', '.join(variant for variant, count in wins.items() if count == most)
-    return f'The best mean of most tasks ({most} of {len(found.comparisons)}) is that of {first}.'
+    return f'{first} has the best mean in the most tasks ({most} of {len(found.comparisons)}).'

@@ -25,28 +25,28 @@ from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 METHOD = (
-    'A cell is the mean over seeds with its 95% interval. Its colour, and the mean share, say how far it is from '
-    'chance, which is the baseline, to the best possible. Variants that lack seeds or tasks come last. State bytes are '
-    'what a row leaves to decode with.'
+    'A cell is the mean over seeds with its 95% interval. Its colour, and the mean share, are scaled from chance (the '
+    'baseline) to the best possible value. Variants that lack seeds or tasks come last. State bytes are the size of '
+    'the decoding state of a sequence.'
 )
 
 
 @dataclass(frozen=True)
 class MatrixReport:
-    """Report of a folder of sweeps. Attributes: what was found; the files that say so."""
+    """Report of a folder of sweeps. Attributes: the matrix; paths of the files."""
 
     matrix: Matrix
     files: tuple[Path, ...]
 
     def summary(self) -> dict[str, Any]:
-        """Every cell, and where the files are, as one JSON object."""
+        """Return every cell and the paths of the files as one JSON object."""
         critical = self.matrix.critical
         pairs = {'said': critical.said, 'pairs': critical.records()}
         cells, others = self.matrix.records(), list(self.matrix.left_out)
         return {'cells': cells, 'pairs': pairs, 'left_out': others, 'files': [str(file) for file in self.files]}
 
     def show(self, console: Console) -> None:
-        """Print the matrix and where the files are."""
+        """Print the matrix and the paths of the files."""
         for line in (overview(self.matrix), self.matrix.critical.said):
             console.print(verbatim(line))
         names, *rows = self.matrix.rows()
@@ -65,8 +65,8 @@ def matrix_report(workdir: str | Path, question: Question, out: str | Path | Non
 
     Args:
         workdir: a folder whose subfolders are sweeps.
-        question: by what to compare.
-        out: where to write; the folder `report` in workdir by default.
+        question: metric and split to compare.
+        out: output folder; by default `report` in workdir.
 
     Raises:
         UserError: a sweep has no runs yet, or a file is damaged or cannot be written.
@@ -107,7 +107,7 @@ def _html(found: Matrix, links: dict[str, str], now: datetime) -> str:
             hues=len(COLOURS),
             links=links,
             tables=tables,
-            method=f'{METHOD} Each column leads to the report of its sweep.',
+            method=f'{METHOD} Each column links to the report of its sweep.',
             source=_source(found, now),
         )
     )

@@ -15,10 +15,10 @@ from saccade.analysis.report.drawing import (
     SMALL,
     Canvas,
     Picture,
-    beside,
     colour,
     draw,
     frame,
+    label_ends,
     level,
     logarithmic,
     marker,
@@ -30,22 +30,22 @@ from saccade.analysis.report.words import metric_name
 
 Line = Sequence[tuple[float, float]]
 
-_MARGIN = 0.04  # of the range of the metric, above and below
+_MARGIN = 0.04  # margin above and below, as a share of the range of the metric
 
 
 def against_state(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, Picture]:
-    """The metric against the bytes of state to decode a row, of each task in which variants differ in them."""
+    """Draw the metric against the bytes of decoding state, for each task in which variants differ in them."""
     found = {}
     for number, (task, comparison) in enumerate(comparisons.items()):
         rows = [row for row in comparison.ranked if row.cost.state_bytes is not None]
         points = {places[row.variant]: [(float(row.cost.state_bytes), row.mean)] for row in rows}
         if len({row.cost.state_bytes for row in rows}) > 1:
-            found[task] = _picture(f'state-{number}', task, comparison, points, 'bytes of state to decode a row')
+            found[task] = _picture(f'state-{number}', task, comparison, points, 'bytes of decoding state')
     return found
 
 
 def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, Picture]:
-    """The metric by length, of each task that was measured at other lengths than that of training."""
+    """Draw the metric by length, for each task that was evaluated at other lengths than in training."""
     found = {}
     for number, (task, comparison) in enumerate(comparisons.items()):
         measured = lengths(comparison)
@@ -82,6 +82,6 @@ def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, L
         level(axes, comparison.baseline, ends, 'chance')
         axes.margins(x=0.12 if single else 0.05)
         tips = [(*line[-1], str(place), colour(place)) for place, line in sorted(lines.items())]
-        (numbered if single else beside)(axes, canvas, tips)
+        (numbered if single else label_ends)(axes, canvas, tips)
 
     return Picture(task, draw(name, f'{task}: {metric_name(comparison.metric)} by {label}', paint, [SMALL]))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compute and wall-clock multipliers: how many times less a variant spends than a baseline to reach the same metric.
+"""Compute and wall-clock multipliers: a baseline's cost to reach a level of the metric, divided by a variant's.
 
     multiplier = exp(mean over seeds of log(baseline's cost to reach L / variant's cost to reach L))
 
@@ -30,10 +30,10 @@ from saccade.analysis.report.interval import LEVEL, Interval
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 
-FEWEST = 5  # seeds of an interval
-KINDS = {'compute': 'FLOPs', 'wall-clock': 'time'}  # of multipliers, with what each counts, a key of SPENT
+FEWEST = 5  # minimum seeds of an interval
+KINDS = {'compute': 'FLOPs', 'wall-clock': 'time'}  # kinds of multipliers, with their key of SPENT
 
-_ROW = 0.5  # inches
+_ROW = 0.5  # inches per row
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 Points = Float[np.ndarray, 'evaluations']
@@ -41,13 +41,13 @@ Points = Float[np.ndarray, 'evaluations']
 
 @dataclass(frozen=True)
 class Course:
-    """Learning curve of one run. Attributes: cost and metric at each evaluation, the metric so that less is better."""
+    """Learning curve of one run. Attributes: cost and metric (lower is better) at each evaluation."""
 
     cost: Points
     metric: Points
 
     def cost_to_reach(self, level: float) -> float | None:
-        """Return the cost at which the metric first is at a level or better; None where its first value is."""
+        """Return the cost at which the metric first reaches a level; None if its first value already does."""
         first = int(np.argmax(self.metric <= level))
         if first == 0:
             return None
@@ -66,8 +66,8 @@ class Course:
 class Multiplier:
     """Multiplier of a variant over a baseline.
 
-    Attributes: logs, the log ratio of each seed that has one; pairs, seeds that both have finished, of the number that
-    is wanted.
+    Attributes: logs, the log ratio of each seed that has one; pairs, number of seeds that both have finished; wanted,
+    planned number of seeds.
     """
 
     logs: Mapping[int, float]
@@ -76,37 +76,37 @@ class Multiplier:
 
     @property
     def mean(self) -> float | None:
-        """The geometric mean over seeds."""
+        """Geometric mean over seeds."""
         return math.exp(math.fsum(self.logs.values()) / len(self.logs)) if self.logs else None
 
     @property
     def interval(self) -> Interval | None:
-        """Its interval, for enough seeds that all have a multiplier."""
+        """95% interval, if there are enough seeds and all have a multiplier."""
         if len(self.logs) < self.wanted:
             return None
         found = log_interval([*self.logs.values()])
         return found and Interval(math.exp(found.low), math.exp(found.high))
 
     def note(self) -> str:
-        """Why there is no interval, or no multiplier; empty where there is one."""
+        """Reason for a missing interval or multiplier; empty if there is an interval."""
         if not self.pairs:
-            return 'no seed that both have finished'
+            return 'no seed finished by both'
         if missing := self.pairs - len(self.logs):
             return f'{missing} of {counted(self.pairs, "seed")}: reached before the first evaluation'
         if self.pairs < self.wanted:
-            return f'{self.pairs} of {counted(self.wanted, "seed")} that both have finished'
+            return f'{self.pairs} of {counted(self.wanted, "seed")} finished by both'
         few = self.pairs < FEWEST
         return f'{counted(self.pairs, "seed")}; an interval needs {FEWEST}' if few else ''
 
     def text(self) -> str:
-        """The multiplier in words: 1.32 [1.10, 1.58]."""
+        """Return the multiplier as text: 1.32 [1.10, 1.58]."""
         if self.mean is None:
             return UNKNOWN
         ends = self.interval and f' [{times(self.interval.low)}, {times(self.interval.high)}]'
         return f'{times(self.mean)}{ends or ""}'
 
     def record(self) -> dict[str, float | list[float] | int | None]:
-        """With every digit."""
+        """Return the multiplier with full precision."""
         interval = self.interval
         return {'mean': self.mean, 'interval': interval and [interval.low, interval.high], 'seeds': len(self.logs)}
 
@@ -115,7 +115,7 @@ class Multiplier:
 class Multipliers:
     """Multipliers of the ranked variants over one of them.
 
-    Attributes: over, the variant's name; rows, each other variant with its multipliers, by those kinds that any has.
+    Attributes: over, the baseline variant's name; rows, each other variant with its multipliers by kind.
     """
 
     over: str
@@ -123,16 +123,16 @@ class Multipliers:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds whose costs were logged."""
+        """Kinds whose costs were logged."""
         return [*self.rows[0][1]] if self.rows else []
 
     @property
     def noted(self) -> bool:
-        """Whether there is anything to be known of any of them."""
+        """True if any multiplier has a note."""
         return any(each.note() for _, found in self.rows for each in found.values())
 
     def table(self) -> list[list[str]]:
-        """Names of the columns, and a row for each variant."""
+        """Return the names of the columns, and a row for each variant."""
         heads = [
             'variant',
             *(f'{kind} multiplier [95% interval]' for kind in self.kinds),
@@ -142,13 +142,13 @@ class Multipliers:
         return [heads, *([row.label, *self.texts(found)] for row, found in self.rows)]
 
     def texts(self, found: Mapping[str, Multiplier]) -> list[str]:
-        """A row in words: the multipliers, how many seeds they are of, and what is to be known of them."""
+        """Return a row as text: multipliers, number of seeds, and notes."""
         notes = [*dict.fromkeys(filter(None, (each.note() for each in found.values())))]
         pairs = max((each.pairs for each in found.values()), default=0)
         return [*(each.text() for each in found.values()), str(pairs), *(['; '.join(notes)] if self.noted else [])]
 
     def of_seed(self, variant: str, seed: int) -> dict[str, float | None]:
-        """The multipliers of a variant's run of one seed, by the names that they have in a table of runs."""
+        """Return the multipliers of a variant's run of one seed, by their column names in a table of runs."""
         found = next((kinds for row, kinds in self.rows if row.variant == variant), {})
         logs = {kind: found[kind].logs.get(seed) if kind in found else None for kind in self.kinds}
         return {
@@ -156,12 +156,12 @@ class Multipliers:
         }
 
     def records(self) -> dict[str, dict[str, dict]]:
-        """By variant and kind, with every digit."""
+        """Return the multipliers by variant and kind, with full precision."""
         return {row.variant: {kind: each.record() for kind, each in found.items()} for row, found in self.rows}
 
 
 def multipliers(comparison: Comparison) -> Multipliers | None:
-    """The multipliers over the variant that was asked for; None where none was."""
+    """Return the multipliers over the question's baseline variant; None without one."""
     if comparison.over is None:
         return None
     baseline = next(row for row in comparison.standings if row.variant == comparison.over)
@@ -176,7 +176,7 @@ def multipliers(comparison: Comparison) -> Multipliers | None:
 
 
 def courses(comparison: Comparison, standing: Standing, cost: str) -> dict[int, list[Course]]:
-    """The learning curves of a variant's finished runs, by seed. Args: cost, a key of SPENT."""
+    """Return the learning curves of a variant's finished runs, by seed. Args: cost, a key of SPENT."""
     found: dict[int, list[Course]] = {}
     for trial in standing.trials:
         course = _course(comparison, trial, cost)
@@ -186,14 +186,14 @@ def courses(comparison: Comparison, standing: Standing, cost: str) -> dict[int, 
 
 
 def log_ratio(variant: Course, baseline: Course) -> float | None:
-    """Return log(baseline's cost / variant's cost) to reach the worse of the two final values; None as documented."""
+    """Return log(baseline's cost / variant's cost) to reach the worse final value; None if one starts there."""
     level = max(variant.metric[-1], baseline.metric[-1])
     costs = [course.cost_to_reach(level) for course in (baseline, variant)]
     return None if None in costs else math.log(costs[0] / costs[1])
 
 
 def log_interval(logs: Sequence[float]) -> Interval | None:
-    """Return Student's interval of a mean of log ratios; None for fewer than five, or where all are the same."""
+    """Return Student's interval of a mean of log ratios; None for fewer than five, or for equal ratios."""
     from scipy import stats
 
     if len(logs) < FEWEST or np.ptp(logs) == 0:
@@ -203,21 +203,21 @@ def log_interval(logs: Sequence[float]) -> Interval | None:
 
 
 def times(value: float) -> str:
-    """A multiplier in three digits: 1.32, 0.0412, 12.5."""
+    """Format a multiplier with three digits: 1.32, 0.0412, 12.5."""
     return fixed(value, min(max(2 - math.floor(math.log10(value)), 0), 4))
 
 
 def _multiplier(comparison: Comparison, variant: Standing, baseline: Standing, cost: str) -> Multiplier:
     both = [courses(comparison, row, cost) for row in (variant, baseline)]
     seeds = sorted(set.intersection(*map(set, both)))
-    # A seed that was run twice counts once, by the mean of its pairs.
+    # The pairs of a seed that was run twice are averaged.
     ratios = {seed: [log_ratio(*pair) for pair in product(*(each[seed] for each in both))] for seed in seeds}
     logs = {seed: math.fsum(found) / len(found) for seed, found in ratios.items() if None not in found}
     return Multiplier(logs, len(seeds), variant.wanted)
 
 
 def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:
-    """A run's learning curve; None for one that has not finished, whose end is not finite, or that logged no cost."""
+    """Return a run's learning curve; None without a finite final value or logged costs."""
     final = comparison.value(trial)
     if final is None or not math.isfinite(final):
         return None
@@ -232,7 +232,7 @@ def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:
 
 
 def picture(found: Multipliers) -> Picture | None:
-    """The multipliers with their intervals, on a logarithmic axis; None where there are none."""
+    """Draw the multipliers with their intervals on a logarithmic axis; None without multipliers."""
     rows = [(row, kinds) for row, kinds in found.rows if any(each.mean for each in kinds.values())]
     if not rows:
         return None
@@ -251,7 +251,7 @@ def picture(found: Multipliers) -> Picture | None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.spines['left'].set_visible(False)
-        named(axes, f'times less than {found.over} (more is better)')
+        named(axes, f'times cheaper than {found.over} (higher is better)')
         for height, (row, _) in enumerate(rows):
             place = axes.get_yaxis_transform()
             write(axes, 0.0, height - 0.2, f'{row.place} {row.label}', va='bottom', fontsize=9, transform=place)

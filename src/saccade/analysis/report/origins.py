@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of the runs of a study: which code, libraries and hardware all share, and in which they differ."""
+"""Provenance of the runs of a study: shared and differing code, libraries and hardware."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from saccade.analysis.report.words import UNKNOWN, counted
 
 Start = Mapping[str, Any]
 
-_COMMIT = 10  # characters of a commit that are shown
+_COMMIT = 10  # shown characters of a commit
 _ENDINGS = {'running': 'no end recorded: it was killed, or is running'}
 
 
@@ -28,8 +28,8 @@ class Group:
 class Origins:
     """Provenance of the runs of a study.
 
-    Attributes: shared, the fields in which all runs agree; columns, the fields in which runs differ; groups of runs
-    that agree in these, largest first; unrecorded, the runs without a record, by name; recorded, how many have one.
+    Attributes: shared, fields in which all runs agree; columns, fields in which runs differ; groups of runs that agree
+    in these, largest first; unrecorded, names of runs without a record; recorded, number of runs with a record.
     """
 
     shared: Mapping[str, str]
@@ -39,7 +39,7 @@ class Origins:
     recorded: int
 
     def lines(self) -> list[str]:
-        """In what runs differ, which have no record, and what all others share."""
+        """Return sentences on differing fields, missing records and shared fields."""
         if not self.recorded:
             return ['No run has a record of its provenance.']
         shared = ', '.join(text if name in _PLAIN else f'{name} {text}' for name, text in self.shared.items())
@@ -52,7 +52,7 @@ class Origins:
         ]
 
     def summary(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the provenance for JSON output."""
         differing = [
             {'values': dict(zip(self.columns, group.values, strict=True)), 'runs': list(group.runs)}
             for group in self.groups
@@ -61,12 +61,12 @@ class Origins:
 
 
 def origins(trials: Sequence[Trial]) -> Origins:
-    """Compare the provenance of all runs that have begun."""
+    """Compare the provenance of all started runs."""
     begun = [trial for trial in trials if trial.config]
     recorded = [trial for trial in begun if trial.starts]
     modules = sorted({name for trial in recorded for start in trial.starts for name in start.get('modules', {})})
     own = {f'code {name}': partial(_module, name) for name in modules}
-    # A run that was resumed elsewhere has several values of a field, in the order of its starts.
+    # A run that was resumed elsewhere has several values of a field, in order of its starts.
     values = {
         name: [', then '.join(dict.fromkeys(say(start) or UNKNOWN for start in trial.starts)) for trial in recorded]
         for name, say in {**_FIELDS, **own}.items()
@@ -89,7 +89,7 @@ def origins(trials: Sequence[Trial]) -> Origins:
 
 
 def started(start: Start) -> str:
-    """When a start began and ended, and how."""
+    """Return beginning, end and status of a start as text."""
     times = [start.get(name, '').replace('T', ' ').replace('+00:00', '') for name in ('start', 'end')]
     status = start.get('status', UNKNOWN)
     ending = _ENDINGS.get(status, status)
@@ -107,7 +107,7 @@ def _commit(start: Start) -> str | None:
 
 
 def _module(name: str, start: Start) -> str | None:
-    """The digest of a module from outside the package, with the commit and state of its file."""
+    """Return the digest of a module outside the package, with the commit and state of its file."""
     module = start.get('modules', {}).get(name)
     if module is None:
         return None
@@ -142,4 +142,4 @@ _FIELDS: Mapping[str, Callable[[Start], str | None]] = {
     'processor': _processor,
     'host': _field('host'),
 }
-_PLAIN = ('processor',)  # fields whose values say what they are
+_PLAIN = ('processor',)  # fields with self-explanatory values

@@ -39,45 +39,46 @@ from saccade.train.process.terminal import printable
 
 METHOD = (
     'An interval is a bootstrap-t over seeds: the mean and its standard error times quantiles of the studentised mean, '
-    'found by resampling the standardised residuals of all variants, smoothed towards the normal distribution by '
+    'estimated by resampling the standardised residuals of all variants, smoothed towards the normal distribution by '
     "Silverman's rule, so that few seeds give nearly Student's t.",
-    'In simulations it holds the true mean, or the true difference of two variants named beforehand, in about 95 of '
-    '100 studies (90 where the noise is strongly skewed). The best variant is picked by the same numbers, so it owes '
-    'part of its lead to luck, and differences to it that barely exclude zero prove little.',
-    f'The seeds to tell a variant from the best are those with which a paired t-test at {ALPHA:.0%} finds the '
-    f'difference in {POWER:.0%} of studies (J. Cohen 1988, chapter 2), if the difference and its deviation over seeds '
-    'are those seen here; few seeds tell both roughly.',
+    'In simulations it contains the true mean, or the true difference of two variants chosen in advance, in about 95 '
+    'of 100 studies (90 if the noise is strongly skewed). The best variant is selected by the same numbers, so part of '
+    'its lead is luck, and differences to it that barely exclude zero are weak evidence.',
+    f'The seeds to tell apart are the number for which a paired t-test at {ALPHA:.0%} detects the difference to the '
+    f'best in {POWER:.0%} of studies (J. Cohen 1988, chapter 2), given the observed difference and its standard '
+    'deviation over seeds; both are rough estimates with few seeds.',
 )
 
 SEARCHED = (
-    'Each variant was trained with each of these settings, on seeds of the search alone, and compared with the best of '
-    'them (*) on other seeds. Figures are means over the seeds of the search. A setting of which a seed failed or '
-    'diverged is never taken.'
+    'Each variant was trained with each of these settings on separate seeds; the comparison uses its best setting (*) '
+    'on other seeds. Figures are means over the seeds of the search. A setting with a failed or diverged seed is never '
+    'chosen.'
 )
 
 HALVED = (
     'By successive halving: all settings were trained for few steps, and the best of each variant for more. A figure '
-    'is of the last round that its setting was in, with the steps of its runs; without a star it was dropped there.'
+    'comes from the last round of its setting, with the steps of that round; settings without a star were dropped.'
 )
 
 MULTIPLIED = (
-    'How many times less each spends than {over} to reach the same {metric}: the worse of the two final values, which '
-    "both runs of a seed reached. Geometric means over seeds, with 95% intervals by Student's t of the log ratios."
+    'The cost of {over} divided by the cost of each variant to reach the same {metric}: the worse of the two final '
+    "values, reached by both runs of a seed. Geometric means over seeds, with 95% intervals by Student's t of the log "
+    'ratios.'
 )
 
 AT_EQUAL_COMPUTE = (
-    'When each has spent as many FLOPs as the cheapest in all, interpolated between evaluations. Runs that are read '
-    'before their end had a learning rate that has not fallen yet, so this errs against those that cost more.'
+    'At the total FLOPs of the cheapest variant, interpolated between evaluations. Before the end of a run its '
+    'learning rate has not decayed yet, so this is biased against more expensive variants.'
 )
 
-_NAMED = 3  # variants that a sentence names at most
+_NAMED = 3  # maximum variants named in a sentence
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
-_FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of spreadsheets
+_FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of formulas
 _SPECIAL = re.compile(r'([\\`*_{}\[\]<>|#&~$])')
 
 
 def templates() -> jinja2.Environment:
-    """Return the templates of pages: whatever they show is escaped, and without characters that are not printed."""
+    """Return the templates of pages; values are escaped, and unprintable characters removed."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -91,7 +92,7 @@ def templates() -> jinja2.Environment:
 
 
 def html(comparison: Comparison, folder: Path, now: datetime) -> str:
-    """The page, whose links start from `folder`."""
+    """Return the HTML page, with links relative to `folder`."""
     tuning, *searched = _tuning(comparison) or [None]
     environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
     script = environment.get_template('page.js.jinja').render()
@@ -130,7 +131,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
 
 
 def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
-    """The ranking and the runs in Markdown, whose links start from `folder`."""
+    """Return the ranking and the runs in Markdown, with links relative to `folder`."""
     digits = tables.places(comparison)
     runs = [
         [
@@ -165,15 +166,15 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
 
 
 def runs_csv(comparison: Comparison) -> str:
-    """Every run as a row, with every digit; text that a spreadsheet would compute has an apostrophe before it.
+    """Return every run as a CSV row with full precision; an apostrophe precedes text that is a spreadsheet formula.
 
-    As OWASP has it, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection
+    See OWASP, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection
     """
     return as_csv(tables.runs(comparison))
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Records of the same names as CSV."""
+    """Return records with equal keys as CSV."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator='\n')
     writer.writerows([_cell(value) for value in row] for row in (rows[0], *(row.values() for row in rows)))
@@ -201,7 +202,7 @@ def _critical(comparison: Comparison) -> list[str]:
 
 
 def critical_parts(found: Critical) -> list[str]:
-    """Which differences are real, in Markdown."""
+    """Return the significant differences in Markdown."""
     rows, ranks = found.table(), [[name, f'{rank:.2f}'] for name, rank in zip(found.variants, found.ranks, strict=True)]
     parts = ['## Which differences are real', marked(found.said)]
     return [*parts, *([table([['variant', 'mean rank'], *ranks])] if ranks else []), *([table(rows)] if rows else [])]
@@ -237,7 +238,7 @@ def _searched(found: Sequence[Any]) -> list[str]:
 
 
 def _tuning(comparison: Comparison) -> list[Any]:
-    """The table of the search that was made before, and what there is to say of it; nothing where there was none."""
+    """Return the table of the search and its notes; empty without a search."""
     found, sweep = search_of(comparison), read_sweep(comparison.study.folder)
     if found is None or sweep is None:
         return []
@@ -250,7 +251,7 @@ def _tuning(comparison: Comparison) -> list[Any]:
 
 
 def overview(comparison: Comparison) -> str:
-    """How much there is, and which runs are left out, in a line."""
+    """Return a line with the size of the study and the runs left out."""
     known = sorted({standing.known for standing in comparison.standings})
     seeds = f'{counted(known[0], "seed")} each' if len(known) == 1 else f'{known[0]} to {known[-1]} seeds each'
     states = ', '.join(f'{count} {state}' for state, count in comparison.states.items() if count or state == 'finished')
@@ -260,48 +261,46 @@ def overview(comparison: Comparison) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """What can be said of the best, and what cannot."""
+    """Summarise the ranking: the best variant, significance of its lead, missing seeds, and the baseline."""
     if not comparison.ranked:
-        return 'No run has finished, so there is nothing to rank yet.'
+        return 'No run has finished yet.'
     best, *others = comparison.ranked
     mean = tables.with_interval(best.mean, best.interval, tables.places(comparison))
-    said = [
-        f'The {comparison.best} {metric_name(comparison.metric)}{_among(comparison)} is that of {best.variant}: {mean}.'
-    ]
+    said = [f'{best.variant} has the {comparison.best} {metric_name(comparison.metric)}{_among(comparison)}: {mean}.']
     others = [other for other in others if other.complete]
     known = [other for other in others if other.difference_interval]
     alike = [other for other in known if other.difference_interval.holds(0.0)]
     if alike:
-        others_known = counted(len(known), 'other')
+        others_known = counted(len(known), 'other variant')
         said.append(
-            f'It cannot be told from {len(alike)} of {others_known}: the interval of the difference includes zero.'
+            f'Its difference to {len(alike)} of {others_known} is within noise (the 95% interval includes zero).'
         )
     elif known:
         said.append('No interval of a difference to it includes zero.')
     said += _to_tell(alike)
     if unknown := len(others) - len(known):
-        said.append(f'For {counted(unknown, "variant")} there is no interval: it takes two seeds or more that differ.')
+        said.append(f'{counted(unknown, "variant")} without an interval, which needs two differing seeds.')
     if comparison.incomplete:
         which = ', '.join(row.label for row in comparison.incomplete)
-        said.append(f'Incomplete, as seeds failed, diverged or are missing, and so ranked last: {which}.')
+        said.append(f'Incomplete (seeds failed, diverged or are missing) and ranked last: {which}.')
     if comparison.declared.among == 'batch':
-        said.append(f'{metric_name(comparison.metric).capitalize()} depends on batch_size: compare runs of one size.')
+        said.append(f'{metric_name(comparison.metric).capitalize()} depends on batch_size: compare equal sizes.')
     if comparison.baseline is not None:
         behind = ', '.join(standing.variant for standing in comparison.behind)
-        result = f'no better are {behind}' if comparison.behind else 'every variant is better'
-        said.append(f'The baseline has {fixed(comparison.baseline, tables.places(comparison))}; {result}.')
+        baseline = f'the baseline ({fixed(comparison.baseline, tables.places(comparison))})'
+        said.append(f'Not better than {baseline}: {behind}.' if behind else f'Every variant beats {baseline}.')
     return ' '.join(said)
 
 
 def _among(comparison: Comparison) -> str:
-    """Among which variants the best was found, where that is not all."""
+    """Return a restriction of the ranking to some variants, as text; empty without one."""
     if not comparison.incomplete:
         return ''
     return ' of variants that finished all seeds' if comparison.ranked[0].complete else ' so far'
 
 
 def source(comparison: Comparison, now: datetime) -> str:
-    """When it was computed, and from what."""
+    """Return a sentence with the time and the sources of the report."""
     study = comparison.study
     sweep = f' of the sweep {study.source}' if study.source else ''
     return (
@@ -312,37 +311,37 @@ def source(comparison: Comparison, now: datetime) -> str:
 
 
 def links(trial: Trial, folder: Path) -> list[tuple[str, str]]:
-    """Name and address of each of a run's files that there are."""
+    """Return name and address of each existing file of a run."""
     start = os.path.relpath(trial.folder, folder)
     return [(name, quote(os.fsencode(f'{start}/{name}'))) for name in _FILES if (trial.folder / name).exists()]
 
 
 def _to_tell(alike: Sequence[Standing]) -> list[str]:
-    """How many seeds would tell the best from those that cannot be told from it."""
+    """Estimate the number of seeds that would distinguish the best variant from the others."""
     needed = sorted((row.seeds_to_tell, row.variant) for row in alike if row.seeds_to_tell is not None)
     if not needed:
         return []
     if len(needed) > _NAMED:
         least, most = amount(needed[0][0]), amount(needed[-1][0])
-        return [f'By the spread seen, {least} to {most} seeds of each would tell them apart: each in the report.']
+        return [f'With the observed spread, {least} to {most} seeds of each would distinguish them, see the report.']
     each = [f'{amount(seeds)} from {variant}' for seeds, variant in needed]
-    return [f'By the spread seen, about this many seeds of each would tell it apart: {", ".join(each)}.']
+    return [f'With the observed spread, about this many seeds of each would distinguish it: {", ".join(each)}.']
 
 
 def _number(value: int | float | None, text: str) -> Markup:
-    """A number for people, with every digit for programs."""
+    """Return a formatted number, with full precision in a data element."""
     return Markup(text) if value is None else Markup('<data value="{}">{}</data>').format(repr(value), text)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, whose first row has the names of the columns."""
+    """Return a table in Markdown; the first row has the names of the columns."""
     names, *others = rows
     lines = [names, [Markup('---')] * len(names), *others]
     return '\n'.join(f'| {" | ".join(map(marked, line))} |' for line in lines)
 
 
 def marked(text: str) -> str:
-    """Escape text for Markdown; leave markup as it is."""
+    """Escape text for Markdown; markup is unchanged."""
     if isinstance(text, Markup):
         return str(text)
     return _SPECIAL.sub(r'\\\1', printable(text).replace('\n', ' '))

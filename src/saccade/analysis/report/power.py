@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Power analysis of a paired t-test: how many seeds would tell a variant from the best.
+"""Power analysis of a paired t-test: number of seeds that would distinguish a variant from the best.
 
     power(n) = P(|T| > t),   T ~ noncentral t with n - 1 degrees of freedom and noncentrality sqrt(n) |d| / s
 
-d is the difference of the two means and s the standard deviation of the difference from seed to seed, both as seen; t
-is the 97.5% quantile of Student's t with n - 1 degrees of freedom. Returned is the least n for which power(n) >= 80%.
-Variants that did not run the same seeds are taken as independent: s^2 is the sum of their variances. Few seeds tell d
-and s roughly, and so n: a true difference that is half of the one seen takes four times as many seeds.
+d is the difference of the two means and s the standard deviation of the difference over seeds, both as observed; t
+is the 97.5% quantile of Student's t with n - 1 degrees of freedom. The result is the smallest n with power(n) >= 80%.
+Variants with different seeds are treated as independent: s^2 is the sum of their variances. With few seeds d, s and n
+are rough estimates: a true difference of half the observed one needs four times as many seeds.
 
 J. Cohen 1988, Statistical Power Analysis for the Behavioral Sciences, 2nd edition, chapter 2, case 4 (n differences
 between paired observations).
@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 ALPHA, POWER = 0.05, 0.8
-_LEAST = 1e-3  # deviations: a difference smaller than this takes millions of seeds
+_LEAST = 1e-3  # standard deviations; a smaller difference needs millions of seeds
 
 
 def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float], alpha: float = ALPHA) -> int | None:
-    """Return how many seeds of each would tell two variants apart; None where the deviation is not known or is zero,
-    or the difference is too small for any number of seeds.
+    """Return the number of seeds that would distinguish two variants; None if the standard deviation is unknown or
+    zero, or the difference is too small.
 
     Args:
         one, other: value by seed.
@@ -41,10 +41,10 @@ def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float], alpha: f
 
 
 def seeds_for(effects: Sequence[float] | np.ndarray, alpha: float = ALPHA) -> list[int | None]:
-    """Return the least number of seeds that shows each difference; None where no number is enough.
+    """Return the smallest number of seeds that detects each difference; None if no number is enough.
 
     Args:
-        effects: mean differences, in standard deviations of the difference from seed to seed.
+        effects: mean differences, in standard deviations of the difference over seeds.
         alpha: level of the test.
     """
     effects = np.asarray(effects, float)
@@ -60,7 +60,7 @@ def seeds_for(effects: Sequence[float] | np.ndarray, alpha: float = ALPHA) -> li
 
 
 def power(effect: float | np.ndarray, seeds: int | np.ndarray, alpha: float = ALPHA) -> np.ndarray | np.floating:
-    """Return the power of a paired t-test for a difference of so many standard deviations, a share from 0 to 1."""
+    """Return the power of a paired t-test, from 0 to 1, for a difference in standard deviations."""
     from scipy import stats
 
     critical, shift = stats.t.ppf(1 - alpha / 2, np.subtract(seeds, 1)), effect * np.sqrt(seeds)

@@ -19,8 +19,8 @@ from saccade.train.log.log import read
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
 
-PLAN = 'plan'  # the split of the one record that says what a run costs
-BASELINE = 'baseline'  # and of the one that says what the run is to beat
+PLAN = 'plan'  # split of the record with the costs of a run
+BASELINE = 'baseline'  # split of the record with the baseline's metrics
 
 _TEXT = ('split', 'text')
 _COSTS = ('parameters', 'flops', 'tokens')
@@ -30,17 +30,17 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """Run of a study, as far as it has come.
+    """Run of a study with its current state.
 
     Attributes:
-        name: of its folder below the study's.
-        variant: what runs that differ by their seed alone share.
-        config: as the run has stored it; empty before that.
-        records: of metrics.jsonl, in order.
-        steps: how many it is to take.
-        exit, last_lines: of a process that failed.
-        declared: its metrics; nothing for a run that has not begun.
-        starts: provenance of each start, as provenance.jsonl has it, oldest first; empty without a record.
+        name: name of its folder below the study's folder.
+        variant: name of the variant, shared by runs that differ only by their seed.
+        config: the stored config; empty before the run starts.
+        records: records of metrics.jsonl, in order.
+        steps: planned number of steps.
+        exit, last_lines: exit status and last output lines of a failed process.
+        declared: declared metrics; empty for a run that has not started.
+        starts: provenance of each start, from provenance.jsonl, oldest first; empty without a record.
     """
 
     name: str
@@ -58,26 +58,26 @@ class Trial:
 
     @property
     def step(self) -> int:
-        """The last one that is logged."""
+        """Last logged step."""
         return max((record['step'] for record in self.records), default=0)
 
     @cached_property
     def plan(self) -> Record | None:
-        """Parameters, and FLOPs and tokens of a step; None for runs that did not log them."""
+        """Record with the parameters, and FLOPs and tokens of a step; None if the run did not log it."""
         plans = self.of(PLAN)
         return plans[-1] if plans and all(name in plans[-1] for name in _COSTS) else None
 
     def of(self, split: str) -> list[Record]:
-        """The records of a split, in order."""
+        """Return the records of a split, in order."""
         return [record for record in self.records if record.get('split') == split]
 
     def final(self, split: str) -> Record | None:
-        """The record of a split at the end of the run; None for a run that has not finished."""
+        """Return the record of a split at the end of the run; None if the run has not finished."""
         records = self.of(split)
         return records[-1] if records and records[-1]['step'] >= self.steps else None
 
     def state(self, split: str) -> str:
-        """One of finished, failed, unfinished and not started."""
+        """Return 'finished', 'failed', 'unfinished' or 'not started'."""
         if self.final(split):
             return 'finished'
         if self.failed:
@@ -85,7 +85,7 @@ class Trial:
         return 'unfinished' if self.config else 'not started'
 
     def last_sample(self) -> str | None:
-        """What the model made last.
+        """Return the last generated sample.
 
         Raises:
             UserError: samples.jsonl is damaged.
@@ -98,7 +98,7 @@ class Trial:
 class Study:
     """Study: a folder of runs.
 
-    Attributes: folder; title; trials, in the sweep's order or by name; base, the config a sweep departs from; left_out,
+    Attributes: folder; title; trials, in the sweep's order or by name; base, the base config of a sweep; left_out,
     names of runs in a sweep's folder that are not part of the sweep.
     """
 
@@ -114,21 +114,21 @@ def read_study(workdir: str | Path) -> Study:
     """Read every run of a folder.
 
     Raises:
-        UserError: there is no folder, no run in it or no metrics in any; or a file is damaged.
+        UserError: the folder does not exist, has no runs or no metrics; or a file is damaged.
     """
     folder = absolute(workdir)
     if not folder.is_dir():
         flag = shlex.quote(f'--workdir={workdir}')
-        raise UserError(f'{workdir}: there is no such folder; a sweep is made by launch/sweep.py {flag}')
+        raise UserError(f'{workdir}: no such folder; run a sweep with launch/sweep.py {flag}')
     sweep = read_sweep(folder)
     if sweep is None and (folder / 'config.json').exists():
         flag = shlex.quote(f'--workdir={Path(workdir).parent}')
-        raise UserError(f'{workdir}: this is one run, and a report compares runs: give the folder they are in, {flag}')
+        raise UserError(f'{workdir}: this is one run, and a report compares runs: give the folder above it, {flag}')
     study = _of_folders(folder) if sweep is None else _of_sweep(folder, sweep)
     if not any(trial.records for trial in study.trials):
         raise UserError(
-            f'{study.trials[0].folder}: this run has no metrics, nor has any other of {workdir}: start them first; '
-            f'a run writes metrics.jsonl as it trains'
+            f'{study.trials[0].folder}: neither this run nor any other of {workdir} has metrics: train them first; '
+            f'a run writes metrics.jsonl during training'
         )
     return study
 
@@ -143,12 +143,12 @@ def _of_sweep(folder: Path, sweep: Sweep) -> Study:
 
 
 def runs_in(folder: Path) -> list[str]:
-    """Names of the runs directly below a folder."""
+    """Return the names of the runs directly below a folder."""
     return sorted(file.parent.name for file in folder.glob('[!.]*/config.json'))
 
 
 def left_out_words(names: Sequence[str]) -> str:
-    """Name the runs that a report of sweeps leaves out; nothing where there are none."""
+    """Return a sentence with the runs that a report of sweeps leaves out; empty without such runs."""
     return f'Left out: {counted(len(names), "run")} of no sweep here: {", ".join(names)}.' if names else ''
 
 
@@ -174,8 +174,8 @@ def _of_folders(folder: Path) -> Study:
     runs = [folder / name for name in runs_in(folder)]
     if not runs:
         raise UserError(
-            f'{folder}: holds no runs: neither a sweep.json nor folders with a config.json; '
-            f'runs are made by launch/sweep.py or launch/train.py'
+            f'{folder}: contains no runs: neither a sweep.json nor folders with a config.json; '
+            f'create runs with launch/sweep.py or launch/train.py'
         )
     configs = [_config(run) for run in runs]
     variants = _named([{key: value for key, value in config.items() if key != 'seed'} for config in configs])
@@ -231,5 +231,5 @@ def _records(folder: Path) -> tuple[Record, ...]:
         for name, value in record.items():
             if name not in _TEXT and not isinstance(value, int | float):
                 where = f'step {record["step"]}: {name} is {json.dumps(value)}'
-                raise UserError(f'{file}: {where}, which is no number; mend or remove the file')
+                raise UserError(f'{file}: {where}, which is not a number; repair or remove the file')
     return tuple(records)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Standing page of a suite: its matrix in Markdown, with the command that makes it, and what was left out."""
+"""Results page of a suite: its matrix in Markdown, with the command that generates it, and the omitted runs."""
 
 import math
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from saccade.sweep.record import Sweep, read_sweep
 from saccade.sweep.space import NAME, points
 
 METHOD = (
-    'A cell is the mean over seeds with its 95% interval. The mean share says how far it is from chance, which is the '
-    'baseline, to the best possible, over all tasks. Variants that lack seeds or tasks come last. State bytes are what '
-    'a row leaves to decode with.'
+    'A cell is the mean over seeds with its 95% interval. The mean share is the mean over tasks of the score scaled '
+    'from chance (the baseline) to the best possible value. Variants that lack seeds or tasks come last. State bytes '
+    'are the size of the decoding state of a sequence.'
 )
 
 
@@ -29,8 +29,10 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
     """Return the page.
 
     Args:
-        title: of the suite.
-        command: that makes the page anew.
+        found: the matrix.
+        title: title of the suite.
+        command: command that regenerates the page.
+        now: time of the page.
     """
     return (
         '\n\n'.join(
@@ -53,14 +55,14 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
 
 
 def _provenance(found: Matrix) -> list[str]:
-    """What all runs share, and how many have each value of what they differ in."""
+    """Return the shared provenance of all runs, and the number of runs by value of each differing field."""
     ran = origins([trial for comparison in found.comparisons.values() for trial in comparison.study.trials])
     rows = [[*group.values, str(len(group.runs))] for group in ran.groups]
     return [*map(marked, ran.lines()), *([table([[*ran.columns, 'runs'], *rows])] if rows else [])]
 
 
 def _sweeps(found: Matrix) -> Iterator[Sweep]:
-    """Every sweep of the suite, those of its searches included."""
+    """Yield every sweep of the suite, including searches."""
     for comparison in found.comparisons.values():
         folder = SweepFolder(comparison.study.folder)
         for each in (folder, *folder.tuning.rungs):
@@ -69,14 +71,14 @@ def _sweeps(found: Matrix) -> Iterator[Sweep]:
 
 
 def _work(found: Matrix) -> str:
-    """How many runs there were, and how long they took."""
+    """Return a sentence with the number of runs and their total time."""
     runs = [run for sweep in _sweeps(found) for run in sweep.runs if run.status == 'finished']
     hours = sum(run.seconds or 0.0 for run in runs) / 3600
-    return f'{counted(len(runs), "run")}, those of the searches included, took {hours:.1f} hours of one process.'
+    return f'{counted(len(runs), "run")}, including searches, took {hours:.1f} hours of one process.'
 
 
 def _longer(found: Matrix) -> list[str]:
-    """Means at lengths that were never trained on, for the tasks that have any."""
+    """Return the means at lengths not in training, for the tasks that have any."""
     measured = {task: lengths(comparison) for task, comparison in found.comparisons.items()}
     known = {task: each for task, each in measured.items() if each is not None}
     if not known:
@@ -92,12 +94,12 @@ def _longer(found: Matrix) -> list[str]:
         for variant in found.cells
         if any((task, variant) in texts for task in known)
     ]
-    said = 'Means over seeds. The first length of each task is that of training.'
+    said = 'Means over seeds. The first length of each task is the training length.'
     return ['## Rows longer than in training', said, table([['variant', *heads], *rows])]
 
 
 def _searched(found: Matrix) -> list[str]:
-    """How many pairs of variants change their order with one setting for all, in each task that was searched."""
+    """Return, for each tuned task, the number of pairs of variants that change order with one setting for all."""
     searches = {task: search_of(comparison) for task, comparison in found.comparisons.items()}
     first = {task: search.first for task, search in searches.items() if search is not None}
     reordered = {task: each.reordered() for task, each in first.items()}
@@ -109,14 +111,14 @@ def _searched(found: Matrix) -> list[str]:
         for task, each in reordered.items()
     ]
     said = (
-        'Each variant was searched for its setting first, on a seed of its own. So many pairs of variants have another '
-        'order in those runs with one setting for all than with one for each:'
+        'The setting of each variant was searched first, on a separate seed. Number of pairs of variants in these runs '
+        'whose order with one setting for all differs from the order with the best setting of each:'
     )
-    return ['## What the search changes', said, table([['task', 'pairs', *settings], *rows])]
+    return ['## Effect of the search', said, table([['task', 'pairs', *settings], *rows])]
 
 
 def _left_out(found: Matrix) -> list[str]:
-    """What the sweep files list and no run has finished, with the steps and seeds of what was run."""
+    """Return the listed variants without a finished run, with the steps and seeds of the sweeps."""
     said: dict[str, list[str]] = {}
     for task, comparison in found.comparisons.items():
         study = comparison.study

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a comparison: in words for people, and with every digit for programs."""
+"""Tables of a comparison: as formatted text, and with full precision for JSON and CSV."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
 
-# The last columns of the ranking, where any run has logged it: their names, and of what of a variant's cost.
+# Optional last columns of the ranking: their names, and the fields of a variant's cost.
 _COSTS = {
     'parameters': 'parameters',
     'FLOPs a token': 'flops_per_token',
@@ -33,16 +33,16 @@ Row = Mapping[str, Any]
 
 
 def places(comparison: Comparison) -> int:
-    """With how many decimals the metric is written."""
+    """Return the number of decimals of the metric."""
     intervals = [standing.interval for standing in comparison.ranked if standing.interval]
     return decimals([(interval.high - interval.low) / 2 for interval in intervals])
 
 
 def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
-    """The ranking in words: the names of its columns, and a row for each variant.
+    """Return the ranking as text: the names of its columns, and a row for each variant.
 
     Args:
-        narrow: leave out the seeds to tell variants apart, which the verdict names, and the costs.
+        narrow: leave out the costs and the seeds to tell apart, which the summary names.
     """
     digits, named = places(comparison), tells_variants(comparison)
     telling = any_to_tell(comparison) and not narrow
@@ -67,7 +67,7 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
 
 
 def at_equal_compute(comparison: Comparison) -> list[list[str]]:
-    """The metric at equal compute in words, a row for each variant; nothing where all spent alike."""
+    """Return the metric at equal compute as text, a row for each variant; empty if all spent the same."""
     found = equal_compute(comparison)
     if found is None:
         return []
@@ -81,18 +81,18 @@ def at_equal_compute(comparison: Comparison) -> list[list[str]]:
 
 
 def cost_columns(comparison: Comparison) -> dict[str, str]:
-    """The columns of costs that are known of any variant, with the name of the cost."""
+    """Return the columns of costs known for any variant, with the name of the cost."""
     rows = comparison.standings
     return {column: name for column, name in _COSTS.items() if any(getattr(row.cost, name) is not None for row in rows)}
 
 
 def any_to_tell(comparison: Comparison) -> bool:
-    """Whether more seeds would tell any variant from the best."""
+    """Return True if more seeds would distinguish some variant from the best."""
     return any(standing.seeds_to_tell is not None for standing in comparison.standings)
 
 
 def cost(comparison: Comparison, standing: Standing, name: str) -> list[tuple[int | float | None, str]]:
-    """What a variant costs, and the ends of its interval where it has one: each number with its text."""
+    """Return a cost of a variant, and the ends of its interval if it has one: each number with its text."""
     rows = comparison.standings
     intervals = {row.place: getattr(row.cost, f'{name}_interval', None) for row in rows}
     halves = [(interval.high - interval.low) / 2 for interval in intervals.values() if interval]
@@ -107,7 +107,7 @@ def _cost(comparison: Comparison, standing: Standing, name: str) -> str:
 
 
 def tells_variants(comparison: Comparison) -> bool:
-    """Whether the variants' names say anything that the columns of their fields do not."""
+    """Return True if the variants' names add information to the columns of their fields."""
     return any(
         standing.variant
         != ','.join(f'{name}={text}' for name, text in zip(comparison.columns, standing.fields, strict=True))
@@ -116,7 +116,7 @@ def tells_variants(comparison: Comparison) -> bool:
 
 
 def with_interval(value: float | None, interval: Interval | None, digits: int, sign: bool = False) -> str:
-    """A number, and its interval in brackets where there is one."""
+    """Return a number with its interval in brackets, if there is one."""
     number = fixed(value, digits, sign)
     return (
         f'{number} [{fixed(interval.low, digits, sign)}, {fixed(interval.high, digits, sign)}]' if interval else number
@@ -124,17 +124,17 @@ def with_interval(value: float | None, interval: Interval | None, digits: int, s
 
 
 def finished(standing: Standing) -> str:
-    """Number of seeds that a mean is of, and of how many where some failed, diverged or are missing."""
+    """Return the number of seeds of a mean, and the planned number if some failed, diverged or are missing."""
     return str(len(standing.scores)) if standing.complete else f'{len(standing.scores)} of {standing.wanted}'
 
 
 def seeds(standing: Standing) -> str:
-    """The same in words."""
+    """Return the number of seeds, with a note if the variant is incomplete."""
     return finished(standing) if standing.complete else f'{finished(standing)} seeds, incomplete'
 
 
 def state(comparison: Comparison, trial: Trial) -> str:
-    """How far a run has come."""
+    """Return the state of a run as text."""
     reached = trial.state(comparison.split)
     value = comparison.value(trial)
     if reached == 'finished' and (value is None or not math.isfinite(value)):
@@ -149,7 +149,7 @@ def state(comparison: Comparison, trial: Trial) -> str:
 
 
 def runs(comparison: Comparison) -> list[Row]:
-    """Every run with every digit; None for what is not known."""
+    """Return every run with full precision; None for unknown values."""
     over = multipliers(comparison)
     return [
         {
@@ -170,7 +170,7 @@ def runs(comparison: Comparison) -> list[Row]:
 
 
 def summary(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as one JSON object."""
+    """Return the comparison as one JSON object."""
     return {
         'title': comparison.study.title,
         'workdir': str(comparison.study.folder),
@@ -197,12 +197,12 @@ def summary(comparison: Comparison) -> dict[str, Any]:
 
 
 def as_json(found: Mapping[str, Any]) -> str:
-    """One line, with null for numbers that JSON has not."""
+    """Return one line of JSON, with null for numbers that are not finite."""
     return json.dumps(found, allow_nan=False)
 
 
 def indented(config: Mapping[str, Any]) -> str:
-    """A config as people read it."""
+    """Return a config as indented JSON."""
     return json.dumps(config, indent=2, sort_keys=True)
 
 
@@ -236,7 +236,7 @@ def _multipliers(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def _spent(trial: Trial) -> dict[str, Any]:
-    """What a run has cost so far."""
+    """Return the costs of a run so far."""
     plan = trial.plan or {}
     time = seconds(trial, [max((record['step'] for record in trial.of('train')), default=0)])
     return {

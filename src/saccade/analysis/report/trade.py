@@ -26,14 +26,14 @@ from saccade.analysis.report.drawing import (
 from saccade.analysis.report.words import amount, duration, metric_name, time_unit
 
 _COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds', 'state bytes': 'state_bytes'}
-_LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs', 'state bytes': 'bytes of state to decode a row'}
+_LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs', 'state bytes': 'bytes of decoding state'}
 
 
 @dataclass(frozen=True)
 class Trade:
     """Pictures of the metric against cost.
 
-    Attributes: pictures by cost; same, costs that are equal for all, in words; beyond, what fits no picture.
+    Attributes: pictures by cost; same, costs that are equal for all, as text; beyond, values outside the pictures.
     """
 
     pictures: dict[str, Picture]
@@ -42,7 +42,7 @@ class Trade:
 
 
 def trade(comparison: Comparison) -> Trade:
-    """The final metric against each cost that was logged for all."""
+    """Draw the final metric against each cost logged for all variants."""
     rows = [standing for standing in comparison.pictured if standing.mean is not None]
     costs = {name: [getattr(row.cost, field) for row in rows] for name, field in _COSTS.items()}
     known = {name: values for name, values in costs.items() if values and None not in values}

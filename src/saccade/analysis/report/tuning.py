@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a search found: for each variant the settings that were tried, what each gave, and which was taken."""
+"""Result of a hyper-parameter search: the settings tried for each variant, their metrics, and the chosen one."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from saccade.types import UserError
 
 Places = Num[np.ndarray, 'variants']
 
-_NO_PART = (f'{PREFIX}seed=', f'{PREFIX}steps=')  # flags that are no part of a setting
+_NO_PART = (f'{PREFIX}seed=', f'{PREFIX}steps=')  # flags that are not part of a setting
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Tuning:
     """Search over settings, or one round of it.
 
     Attributes:
-        comparison: of its runs.
-        means: for each variant, the mean that each setting gave, in the order in which they are tried; None for a
-            setting of which a seed has failed, diverged or not finished: it is never chosen.
+        comparison: comparison of its runs.
+        means: for each variant, the mean of each setting, in the order tried; None for a setting with a failed,
+            diverged or unfinished seed, which is never chosen.
     """
 
     comparison: Comparison
     means: Mapping[str, Mapping[str, float | None]]
 
     def best(self, variant: str) -> str | None:
-        """Return the best setting of a variant; None where none has finished all its seeds."""
+        """Return the best setting of a variant; None if none has finished all its seeds."""
         sign = 1 if self.comparison.best == 'lowest' else -1
         found = {name: sign * mean for name, mean in self.means[variant].items() if mean is not None}
         return min(found, key=found.__getitem__, default=None)
@@ -47,7 +47,7 @@ class Tuning:
         """Return the best setting of each variant.
 
         Raises:
-            UserError: of a variant no setting has finished all its seeds; the runs that have not are listed.
+            UserError: no setting of a variant has finished all its seeds; the message lists the unfinished runs.
         """
         found = {variant: self.best(variant) for variant in self.means}
         for variant, setting in found.items():
@@ -60,7 +60,7 @@ class Tuning:
         return found
 
     def lacking(self, variant: str, setting: str) -> list[str]:
-        """The runs of a setting that give no finite metric, and why, in words."""
+        """Return the runs of a setting without a finite metric, with the reasons."""
         trials = self.standing(variant, setting).trials
         values = {trial.name: self.comparison.value(trial) for trial in trials}
         return [
@@ -70,7 +70,7 @@ class Tuning:
         ]
 
     def standing(self, variant: str, setting: str) -> Standing:
-        """The standing of a variant with a setting."""
+        """Return the result of a variant with a setting."""
         name = f'{variant},{setting}'
         return next(standing for standing in self.comparison.standings if standing.variant == name)
 
@@ -81,7 +81,7 @@ class Tuning:
         return ', '.join([f'{ended} at step {trial.step} of {trial.steps}', *trial.last_lines[-1:]])
 
     def kept(self, count: int) -> dict[str, list[str]]:
-        """Return the best settings of each variant, so many at most, in the order in which they are tried.
+        """Return the best settings of each variant, at most `count`, in the order tried.
 
         Raises:
             UserError: as `chosen`.
@@ -96,7 +96,7 @@ class Tuning:
         return found
 
     def own(self) -> str | None:
-        """The setting that the config has itself; None where it is not one of those tried."""
+        """Return the config's own setting; None if it was not tried."""
         study = self.comparison.study
         one = next(iter(self.means))
         leaves = {
@@ -112,14 +112,14 @@ class Tuning:
         return alike[0] if len(leaves) > 1 and len(alike) == 1 else None
 
     def moved(self) -> dict[str, int]:
-        """How many variants have another place in the ranking with one setting for all than with each its own.
+        """Return, by setting, the number of variants whose rank with this setting for all differs from the tuned rank.
 
-        Both rankings are of the search's runs. Nothing for a setting with which a variant has not finished.
+        Both rankings use the search's runs. A setting that some variant has not finished is left out.
         """
         return {setting: int((alone != best).sum()) for setting, (alone, best) in self._rankings().items()}
 
     def reordered(self) -> dict[str, int]:
-        """How many pairs of variants change their order, or are told apart in one ranking alone; as `moved`."""
+        """Return, by setting, the number of pairs of variants whose order differs, or is tied in one ranking only."""
         return {
             setting: sum(
                 bool(np.sign(alone[i] - alone[j]) != np.sign(best[i] - best[j]))
@@ -129,7 +129,7 @@ class Tuning:
         }
 
     def _rankings(self) -> dict[str, tuple[Places, Places]]:
-        """The places of all variants with one setting for all, and with each its own."""
+        """Return the places of all variants with one setting for all, and with the best setting of each."""
         from scipy.stats import rankdata
 
         sign = 1 if self.comparison.best == 'lowest' else -1
@@ -145,17 +145,17 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Search:
-    """Search that was made before a sweep. Attributes: rounds, by their steps; one, of None, without halving."""
+    """Search before a sweep. Attributes: rounds, by their steps; without halving one round, with key None."""
 
     rounds: Mapping[int | None, Tuning]
 
     @property
     def first(self) -> Tuning:
-        """The round in which all settings were trained."""
+        """Round in which all settings were trained."""
         return next(iter(self.rounds.values()))
 
     def taken(self, sweep: Sweep) -> dict[str, str | None]:
-        """Return the setting that each variant of a sweep has, by the overrides of its runs."""
+        """Return the setting of each variant of a sweep, from the overrides of its runs."""
         found = dict.fromkeys(self.first.means)
         for tuning in self.rounds.values():
             searched = read_sweep(tuning.comparison.study.folder)
@@ -166,9 +166,9 @@ class Search:
         return found
 
     def table(self, taken: Mapping[str, str | None]) -> list[list[str]]:
-        """Names of the columns, and a row for each variant; the setting that was taken has a star.
+        """Return the names of the columns, and a row for each variant; the chosen setting has a star.
 
-        With halving a figure is of the last round that its setting was in, whose steps stand beside it.
+        With halving a figure comes from the last round of its setting, followed by the steps of that round.
         """
         settings = [*next(iter(self.first.means.values()))]
         rows = [
@@ -178,7 +178,7 @@ class Search:
         return [['variant', *settings], *rows]
 
     def moved(self) -> str:
-        """How many places of the ranking a setting for each changes, in a sentence; empty where it cannot be told."""
+        """Return a sentence on the effect of tuning on the ranking; empty if it is unknown."""
         found, own, count = self.first.moved(), self.first.own(), len(self.first.means)
         if not found or count < 2 or len(next(iter(self.first.means.values()))) < 2:
             return ''
@@ -189,8 +189,8 @@ class Search:
             f'{found[setting]} with {setting}{" (the config has it)" if setting == own else ""}' for setting in order
         )
         return (
-            f'How much the search changes: of the {count} variants in {where}, so many have another place in the '
-            f'ranking with one setting for all than with one for each: {each}.'
+            f'Effect of the search: number of the {count} variants in {where} whose rank with one setting for all '
+            f'differs from their rank with the best setting of each: {each}.'
         )
 
     def _text(self, variant: str, setting: str) -> str:
@@ -206,10 +206,10 @@ class Search:
 
 
 def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
-    """Read what a search gave: its variants are called after one that is tuned, and a setting.
+    """Read the results of a search, whose variants are named by the tuned variant and the setting.
 
     Raises:
-        UserError: no run logs what is asked for.
+        UserError: no run logs the metric.
     """
     comparison = compare(study, question)
     means = {standing.variant: standing.mean for standing in comparison.standings if standing.complete}
@@ -221,7 +221,7 @@ def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
 
 
 def search_of(comparison: Comparison) -> Search | None:
-    """The search that was made before a sweep, by the sweep's metric; None where there was none."""
+    """Return the search before a sweep, by the sweep's metric; None without a search."""
     rounds = SweepFolder(comparison.study.folder).tuning.rungs
     if not rounds:
         return None
@@ -233,13 +233,13 @@ def read_search(rounds: Sequence[SweepFolder], variants: Sequence[str], question
     """Read the rounds of a search.
 
     Raises:
-        UserError: no run logs what is asked for.
+        UserError: no run logs the metric.
     """
     return Search({each.rung_steps: tuning(read_study(each.path), variants, question) for each in rounds})
 
 
 def _point(run: Run) -> frozenset[str]:
-    """What makes a run besides its seed and its steps."""
+    """Return the setting of a run, without its seed and steps."""
     return frozenset(flag for flag in run.overrides if not flag.startswith(_NO_PART))
 
 

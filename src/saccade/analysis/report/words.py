@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Number formats for people. What is not known is a dash."""
+"""Number formats. Unknown values are a dash."""
 
 import math
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ MINUS = '\N{MINUS SIGN}'
 
 _PREFIXES = ((1e18, 'E'), (1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
 _TIMES = ((3600, 'hours'), (60, 'minutes'), (1, 'seconds'))
-_TELLING = 2  # digits of half an interval's width
+_TELLING = 2  # significant digits of half an interval's width
 _FEWEST, _MOST = 0, 6  # decimals
 
 
 def decimals(halves: list[float]) -> int:
-    """Return with how many decimals numbers are written whose intervals are half so wide."""
+    """Return the number of decimals for numbers with these half-widths of intervals."""
     halves = sorted(half for half in halves if 0 < half < math.inf)
     if not halves:
         return 4
@@ -24,14 +24,14 @@ def decimals(halves: list[float]) -> int:
 
 
 def fixed(value: float | None, places: int, sign: bool = False) -> str:
-    """A number with so many decimals, on request with its sign."""
+    """Format a number with a fixed number of decimals, optionally with its sign."""
     if value is None:
         return UNKNOWN
     return f'{value:{"+" if sign else ""},.{places}f}'.replace('-', MINUS)
 
 
 def amount(value: int | float | None, halves: Sequence[float] = ()) -> str:
-    """A count with a prefix, in three digits: 1.24 M; or in those that suit intervals which are half so wide."""
+    """Format a count with a prefix and three digits, such as 1.24 M; or with digits for these half-widths."""
     if value is None:
         return UNKNOWN
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size * 0.9995), (1, ''))
@@ -44,7 +44,7 @@ def amount(value: int | float | None, halves: Sequence[float] = ()) -> str:
 
 
 def duration(seconds: int | float | None) -> str:
-    """A time in its two largest units: 3 min 20 s."""
+    """Format a time in its two largest units: 3 min 20 s."""
     if seconds is None:
         return UNKNOWN
     if seconds < 10:
@@ -55,7 +55,7 @@ def duration(seconds: int | float | None) -> str:
 
 
 def time_unit(longest: float) -> tuple[float, str]:
-    """Seconds of the unit that suits times of up to so many seconds, and what an axis in it says."""
+    """Return the seconds of a unit for times up to `longest` seconds, and the label of an axis in this unit."""
     seconds, name = next(((seconds, name) for seconds, name in _TIMES if longest >= 2 * seconds), _TIMES[-1])
     return float(seconds), f'{name} of training'
 
@@ -66,5 +66,5 @@ def metric_name(name: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 variant, 2 variants."""
+    """Return a number with its noun: 1 variant, 2 variants."""
     return f'{number} {noun}' if number == 1 else f'{number} {noun}s'

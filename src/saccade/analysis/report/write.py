@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Report writer: a folder of runs becomes the files of its report."""
+"""Writer of the report of a folder of runs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,23 +24,23 @@ ANY = Question()
 
 @dataclass(frozen=True)
 class Report:
-    """Report of a folder of runs. Attributes: what was found; the files that say so."""
+    """Report of a folder of runs. Attributes: the comparison; paths of the files."""
 
     comparison: Comparison
     files: tuple[Path, ...]
 
     def summary(self) -> dict[str, Any]:
-        """What was found and where it stands, as one JSON object."""
+        """Return the comparison and the paths of the files as one JSON object."""
         return {**tables.summary(self.comparison), 'files': [str(file) for file in self.files]}
 
     def show(self, console: Console) -> None:
-        """Print the ranking and where the files are."""
+        """Print the ranking and the paths of the files."""
         console.print(verbatim(self.comparison.study.title, style='bold'))
         ran = origins(self.comparison.study.trials).lines()
         for line in (page.overview(self.comparison), page.verdict(self.comparison), *ran):
             console.print(verbatim(line))
         over = multipliers(self.comparison)
-        # What a terminal has room for.
+        # Columns that fit a terminal.
         for names, *rows in filter(None, [tables.ranking(self.comparison, narrow=True), over and over.table()]):
             table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
             for name in names:
@@ -49,7 +49,7 @@ class Report:
                 table.add_row(*map(verbatim, row))
             console.print(table)
         if over:
-            console.print(verbatim(f'Multipliers over {over.over}: more than 1 is less spent for the same metric.'))
+            console.print(verbatim(f'Multipliers over {over.over}: above 1 is cheaper for the same metric.'))
         for file in self.files:
             say(console, str(file))
 
@@ -59,8 +59,8 @@ def report(workdir: str | Path, question: Question = ANY, out: str | Path | None
 
     Args:
         workdir: a sweep's folder, or one whose subfolders are runs.
-        question: by what to compare.
-        out: where to write; the folder `report` in workdir by default.
+        question: metric and split to compare.
+        out: output folder; by default `report` in workdir.
 
     Raises:
         UserError: there is nothing to compare, or a file is damaged or cannot be written.

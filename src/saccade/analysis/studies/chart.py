@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chart of a claim's figures: a line for each rival, on logarithmic axes."""
+"""Chart of a claim's figures: one line per model, on logarithmic axes."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ ENDINGS = ('.png', '.svg', '.pdf')
 class Chart:
     """Line chart on logarithmic axes.
 
-    Attributes: names of the axes; x; the y of each line at each x, 0 where it has none.
+    Attributes: names of the axes; x; the y of each line at each x, 0 for missing points.
     """
 
     across: str
@@ -31,10 +31,10 @@ class Chart:
     lines: Mapping[str, Sequence[int | float]]
 
     def save(self, path: Path) -> None:
-        """Write it, whole or not at all, as what the ending of the name says.
+        """Write the chart atomically, in the format of the file's ending.
 
         Raises:
-            UserError: the ending is none of those there are, or the file cannot be written.
+            UserError: the ending is not supported, or the file cannot be written.
         """
         require_ending(path)
         with matplotlib.rc_context({'font.size': 9.5, 'axes.grid': True, 'grid.alpha': 0.25}):
@@ -52,13 +52,13 @@ class Chart:
 
 @dataclass(frozen=True)
 class Claim:
-    """Claim: its figures and their chart. Attributes: report of what was found; chart of it."""
+    """Result of a claim. Attributes: report of the figures; their chart."""
 
     report: Report
     chart: Chart
 
 
 def require_ending(path: Path) -> None:
-    """Refuse a name whose ending is none of those there are."""
+    """Raise a UserError if the ending of a file name is not supported."""
     if path.suffix.lower() not in ENDINGS:
         raise UserError(f'{path}: a chart is written to a file that ends in {", ".join(ENDINGS)}')

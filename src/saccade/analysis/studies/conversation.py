@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of a conversation: an encoder-decoder that encodes the transcript anew at each turn, and a decoder with a cache.
+"""Cost of a conversation: an encoder-decoder that re-encodes the transcript each turn, and a decoder with a KV cache.
 
     encoder-decoder     turn k encodes k (m + r) - r tokens, then decodes r: k^2 over the conversation
     cached decoder      turn k prefills m tokens, then decodes r: k over the conversation
 
-where m tokens are said to the model at a turn, and r it replies. Both have as many layers of one width. The cache has
-room for the whole conversation from its first turn on: so a decoder's step costs the same at each turn. FLOPs are
-counted in the jaxpr of what is timed.
+where each turn has m tokens of input and r tokens of reply. Both models have the same number of layers and width. The
+cache has the capacity of the whole conversation from the first turn on, so a decoding step costs the same at each turn.
+FLOPs are counted in the jaxpr of the timed functions.
 """
 
 import time
@@ -27,7 +27,7 @@ from saccade.decode.loop import stepper
 from saccade.ops.flops import flops
 from saccade.types import LayerContext, Params, State, UserError
 
-VOCABULARY, WIDTH, LAYERS = 256, 128, 4  # layers in all
+VOCABULARY, WIDTH, LAYERS = 256, 128, 4  # total number of layers
 SAID, REPLIED = 32, 32  # m and r, in tokens
 
 Heard = Int[Array, '1 T']
@@ -42,10 +42,10 @@ class Turns:
 
 
 def conversation(turns: int = 8, rounds: int = 3) -> Claim:
-    """Count and time each turn of a conversation, with both models.
+    """Count FLOPs and time of each turn of a conversation, with both models.
 
     Raises:
-        UserError: there would be fewer than two turns.
+        UserError: there are fewer than two turns.
     """
     if turns < 2:
         raise UserError(f'--turns={turns}: growth needs at least 2')
@@ -60,7 +60,7 @@ def conversation(turns: int = 8, rounds: int = 3) -> Claim:
         for turn in range(turns)
     ]
     columns = ('turn', *(f'{name}, MFLOPs' for name in names), *(f'{name}, ms' for name in names))
-    title = f'Cost of a turn of {SAID} tokens said and {REPLIED} replied; {LAYERS} layers of width {WIDTH}'
+    title = f'Cost of a turn of {SAID} input and {REPLIED} reply tokens; {LAYERS} layers of width {WIDTH}'
     sums = {name: [sum(each.flops[:turn]) for turn in so_far] for name, each in found.items()}
     grown = {name: exponent(so_far, values) for name, values in sums.items()}
     note = 'FLOPs of a conversation of k turns: ' + '; '.join(f'{name} ~ k^{grown[name]:.2f}' for name in names)
@@ -107,7 +107,7 @@ def _going_on(turns: int, rounds: int) -> Turns:
 
 
 def _reply(step: Callable, newest: Int[Array, '1 1'], state: State) -> tuple[Heard, State]:
-    """Decode REPLIED tokens greedily; the last one is not put into the state."""
+    """Decode REPLIED tokens greedily; the last one is not added to the state."""
 
     def write(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Array]:
         logits, state = step(carry[0], jnp.ones((1, 1), jnp.int32), carry[1])
@@ -119,7 +119,7 @@ def _reply(step: Callable, newest: Int[Array, '1 1'], state: State) -> tuple[Hea
 
 
 def _milliseconds(run: Callable[..., Any], rounds: int, *given: Any) -> float:
-    """Return the median over the rounds; the first run, which compiles, does not count."""
+    """Return the median over the rounds, without the first run, which compiles."""
     taken = []
     for _ in range(rounds + 1):
         start = time.perf_counter()

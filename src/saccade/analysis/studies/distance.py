@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Path length between the first token and the last, in a recurrence, a convolution and attention.
 
-    interaction   steps that must follow one another until the last token knows of the first: O(n), O(n/M), O(1)
-    gradient      the norm of d L / d x_(t-n) where L is read off token t: what is left to learn from
+    interaction   sequential steps until the last token depends on the first: O(n), O(n/M), O(1)
+    gradient      the norm of d L / d x_(t-n) for a loss L at token t
     time          milliseconds of a layer, forward and backward
 
 Bengio, Simard, Frasconi 1994, "Learning Long-Term Dependencies with Gradient Descent is Difficult",
 https://doi.org/10.1109/72.279181; Vaswani et al. 2017, table 1, https://arxiv.org/abs/1706.03762. Steps are counted in
-the jaxpr, and layers by what becomes of a first token that is no number. Each mixer is as it is when training begins,
-on random tokens.
+the jaxpr, and layers by propagating a NaN in the first token. Each mixer has its initial parameters and random tokens.
 """
 
 import time
@@ -31,13 +30,13 @@ from saccade.types import LayerContext, Params, UserError
 
 LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens
 WIDTH, TAPS, DRAWS = 32, 3, 8
-ROWS, WIDE = 8, 128  # of what is timed
+ROWS, WIDE = 8, 128  # for timing
 
 Function = Callable[[Float[Array, 'B T D']], Float[Array, 'B T D']]
 
 
 def mixers(width: int) -> dict[str, dict[str, Any]]:
-    """The rivals, of a width."""
+    """Return the compared mixers of a width."""
     cells = {name: {'use': f'recurrent.cell.{name.lower()}:{name}', 'width': width} for name in ('RNN', 'LSTM', 'GRU')}
     return {
         **{name: {'use': 'recurrent.mixer.recurrent:Recurrent', 'cell': cell} for name, cell in cells.items()},
@@ -54,7 +53,7 @@ def mixers(width: int) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Mixing:
-    """Mixer of one kind. Attributes: module; x, tokens like those it is for."""
+    """Mixer with example inputs. Attributes: module; x, its tokens."""
 
     module: Any
     x: Float[Array, 'B T D']
@@ -78,7 +77,7 @@ class Mixing:
 
 
 def interaction(lengths: Sequence[int] = LENGTHS) -> Claim:
-    """Count the steps from the first token to the last, at each length."""
+    """Count the sequential steps from the first token to the last, at each length."""
     _require_lengths(lengths)
     names = ('RNN', 'convolution', 'attention')
     found = {name: [_path(Mixing.of(name, length)) for length in lengths] for name in names}
@@ -87,14 +86,14 @@ def interaction(lengths: Sequence[int] = LENGTHS) -> Claim:
         (f'{length}', *(f'{steps[name][row]:,} ({found[name][row][0]})' for name in names))
         for row, length in enumerate(lengths)
     ]
-    table = Table('Sequential steps until the last token knows of the first (and layers)', ('n', *names), rows)
+    table = Table('Sequential steps until the last token depends on the first (and layers)', ('n', *names), rows)
     figures = {'lengths': list(lengths), 'steps': steps, 'layers': {k: [n for n, _ in v] for k, v in found.items()}}
     chart = Chart('tokens', 'sequential steps', lengths, steps)
     return Claim(Report('interaction distance', figures, (table,), _growth(lengths, steps)), chart)
 
 
 def gradient(distances: Sequence[int] = LENGTHS) -> Claim:
-    """Measure what a loss at the last token of a row says of the token so far before it."""
+    """Measure the gradient of a loss at the last token with respect to the token n steps before it."""
     _require_lengths(distances)
     names = ('RNN', 'LSTM', 'GRU', 'attention')
     found = {name: _by_distance(Mixing.of(name, max(distances) + 1)) for name in names}
@@ -106,7 +105,7 @@ def gradient(distances: Sequence[int] = LENGTHS) -> Claim:
 
 
 def wall_time(lengths: Sequence[int] = LENGTHS, rounds: int = 5) -> Claim:
-    """Time a layer forward and backward at each length; the rivals take turns, and the median of the rounds counts."""
+    """Time a layer forward and backward at each length: the median over rounds in which the mixers alternate."""
     _require_lengths(lengths)
     names = ('RNN', 'LSTM', 'convolution', 'attention')
     columns = [_timed({name: Mixing.of(name, length, WIDE, ROWS) for name in names}, rounds) for length in lengths]
@@ -123,10 +122,10 @@ def wall_time(lengths: Sequence[int] = LENGTHS, rounds: int = 5) -> Claim:
 
 
 def _path(mixing: Mixing) -> tuple[int, int]:
-    """Return how many layers it takes until the last token depends on the first, and the sequential steps of one."""
+    """Return the number of layers until the last token depends on the first, and the sequential steps of a layer."""
     params, layers = mixing.params(), 0
     run = jax.jit(lambda x: mixing(params, x))
-    # What is no number goes wherever there is a way to go; a gradient would fade out on the long ones.
+    # A NaN propagates along every path; a gradient would vanish on long ones.
     x = mixing.x.at[:, 0].set(jnp.nan)
     while not jnp.isnan(x[:, -1]).any():
         x, layers = run(x), layers + 1
@@ -134,7 +133,7 @@ def _path(mixing: Mixing) -> tuple[int, int]:
 
 
 def _by_distance(mixing: Mixing) -> Float[np.ndarray, ' T']:
-    """The norm of the gradient by each token, from the last one back; each draw has a direction of its own."""
+    """Return the norm of the gradient for each token, from the last one back; each draw has its own direction."""
 
     def gradient(params: Params, towards: Float[Array, ' D']) -> Float[Array, 'T D']:
         by_x = jax.grad(lambda x: (mixing(params, x)[0, -1] * towards).sum() / jnp.linalg.norm(towards))(mixing.x)
@@ -143,7 +142,7 @@ def _by_distance(mixing: Mixing) -> Float[np.ndarray, ' T']:
     drawn = [mixing.params(seed) for seed in range(DRAWS)]
     towards = jax.random.normal(jax.random.key(0), (DRAWS, mixing.x.shape[-1]))
     found = jax.jit(jax.vmap(gradient))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *drawn), towards)
-    # Squares of what has all but vanished would be nothing in float32.
+    # Squares of almost vanished gradients underflow in float32.
     return np.median(np.linalg.norm(np.asarray(found, np.float64), axis=-1), axis=0)
 
 
@@ -156,7 +155,7 @@ def _training_steps(mixing: Mixing) -> int:
 
 
 def _timed(rivals: Mapping[str, Mixing], rounds: int) -> dict[str, float]:
-    """Milliseconds of each; the first round warms up and does not count."""
+    """Return the milliseconds of each, without the first round, which warms up."""
     steps = {name: jax.jit(_training(mixing)) for name, mixing in rivals.items()}
     given = {name: (mixing.params(), mixing.x) for name, mixing in rivals.items()}
     taken: dict[str, list[float]] = {name: [] for name in rivals}

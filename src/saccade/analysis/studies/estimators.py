@@ -4,8 +4,8 @@
 
     exact   d/de sum_j softmax(e)_j loss_j;      bias  |mean of the estimates - exact|;      variance, summed over e
 
-of one choice among a few, each with a loss of its own that is not linear in what is read. The three are
-`recurrent.decoder`: `reinforce`, `gumbel` and `straight_through`; each draw is an estimate as training has it.
+of one choice among a few options, whose loss is not linear in the context. The three estimators of
+`recurrent.decoder` are `reinforce`, `gumbel` and `straight_through`; each draw is an estimate as in training.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from saccade.build import build
 from saccade.ops.reinforce import surrogate
 
 SCORES = jnp.array([0.5, -0.3, 1.0, 0.1])
-LOSSES = jnp.array([1.0, 2.5, 0.3, 4.0])  # of each choice, in nats
+LOSSES = jnp.array([1.0, 2.5, 0.3, 4.0])  # loss of each choice, in nats
 EXPECTED = float(jax.nn.softmax(SCORES) @ LOSSES)
 EXACT = np.asarray(jax.grad(lambda scores: jax.nn.softmax(scores) @ LOSSES)(SCORES))
 
 REINFORCE = {'use': 'recurrent.decoder.reinforce:Reinforce'}
-RIVALS: Mapping[str, tuple[dict[str, Any], float]] = {  # and what the baseline has learned to expect
+RIVALS: Mapping[str, tuple[dict[str, Any], float]] = {  # and the value of the learned baseline
     'REINFORCE': (REINFORCE, 0.0),
     'REINFORCE, baseline': (REINFORCE, EXPECTED),
     'Gumbel, temperature 0.5': ({'use': 'recurrent.decoder.gumbel:Gumbel', 'temperature': 0.5}, 0.0),
@@ -39,13 +39,13 @@ RIVALS: Mapping[str, tuple[dict[str, Any], float]] = {  # and what the baseline 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Gradient estimates. Attributes: gradients by the scores, one a draw."""
+    """Gradient estimates. Attributes: gradients with respect to the scores, one per draw."""
 
     drawn: Float[np.ndarray, 'draws S']
 
     @classmethod
     def of(cls, name: str, draws: int) -> 'Estimates':
-        """Draw those of a rival."""
+        """Draw the estimates of an estimator."""
         spec, baseline = RIVALS[name]
         module = build(spec)()
         params = module.init(jax.random.key(0), 1).get('params', {})
@@ -63,27 +63,27 @@ class Estimates:
 
     @property
     def bias(self) -> float:
-        """L2 distance of the mean estimate from the exact gradient."""
+        """Return the L2 distance of the mean estimate from the exact gradient."""
         return float(np.linalg.norm(self.drawn.mean(axis=0) - EXACT))
 
     def errors(self, counts: Sequence[int]) -> list[float]:
-        """The distance of the mean of so many draws from the exact gradient."""
+        """Return the distance of the mean of the first `counts` draws from the exact gradient."""
         sums = np.cumsum(self.drawn, axis=0, dtype=np.float64)
         return [float(np.linalg.norm(sums[count - 1] / count - EXACT)) for count in counts]
 
     @property
     def noise(self) -> float:
-        """The standard error of the mean: an estimator without bias is about so far from the exact gradient."""
+        """Return the standard error of the mean: the expected distance of an unbiased estimator."""
         return float(np.sqrt(self.variance / len(self.drawn)))
 
     @property
     def variance(self) -> float:
-        """Variance of the estimates, summed over the scores."""
+        """Return the variance of the estimates, summed over the scores."""
         return float(self.drawn.var(axis=0).sum())
 
 
 def estimators(draws: int = 20_000) -> Claim:
-    """Bias and variance of each rival."""
+    """Measure bias and variance of each estimator."""
     found = {name: Estimates.of(name, draws) for name in RIVALS}
     rows = [(name, f'{each.bias:z.4f}', f'{each.noise:.4f}', f'{each.variance:.4f}') for name, each in found.items()]
     title = f'Gradient of a choice of {len(SCORES)}, whose norm is {np.linalg.norm(EXACT):.4f}; {draws:,} draws'
@@ -91,7 +91,7 @@ def estimators(draws: int = 20_000) -> Claim:
         name: {'bias': each.bias, 'noise': each.noise, 'variance': each.variance} for name, each in found.items()
     }
     table = Table(title, ('estimator', 'bias', 'standard error', 'variance'), rows)
-    note = 'A bias within about twice its standard error is none that can be seen.'
+    note = 'A bias within about twice its standard error is not significant.'
     report = Report('estimators', {'draws': draws, 'estimators': figures}, (table,), (note,))
     counts = sorted({int(count) for count in np.geomspace(1, draws, 24)})
     errors = {name: each.errors(counts) for name, each in found.items()}
@@ -99,5 +99,5 @@ def estimators(draws: int = 20_000) -> Claim:
 
 
 def _loss(read: Float[Array, ' S']) -> Float[Array, '']:
-    """Return the loss of attention weights: at one-hot weights one of LOSSES, in between not linear."""
+    """Return the loss of attention weights: one of LOSSES for one-hot weights, not linear in between."""
     return jnp.square(read @ jnp.sqrt(LOSSES))

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of a recurrent decoder in five steps, computed by hand and by the module: every number can be followed.
+"""Attention of a recurrent decoder in five steps, computed by hand and by the module.
 
     1 align     e_j = score(s_(i-1), h_j)          4 decode    s_i = cell(s_(i-1), [y_(i-1) ; c_i]),  y_i of it
     2 softmax   alpha = softmax(e)                 5 repeat    with s_i and y_i
     3 context   c_i = sum_j alpha_j h_j
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", section 3.1,
-https://arxiv.org/abs/1409.0473. The model is a small one with random weights, which writes words of its source. By hand
-means NumPy, from the encoder's hidden states on.
+https://arxiv.org/abs/1409.0473. The model is small, has random weights, and generates words of its source. By hand
+means in NumPy, from the encoder's hidden states on.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ class Turn:
     """Turn of the five steps, computed by hand.
 
     Attributes:
-        fed: the word before.
-        scores, weights: of each word of the source.
-        context, state: the context vector, and the decoder state after.
-        written: the likeliest word.
-        logits: of all words.
+        fed: previous word.
+        scores, weights: score and weight of each source word.
+        context, state: context vector, and new decoder state.
+        written: most probable word.
+        logits: logits of all words.
     """
 
     fed: str
@@ -51,7 +51,7 @@ class Turn:
 class Recipe:
     """The five steps of attention for a text.
 
-    Attributes: source, its words; turns; difference, the largest between a number by hand and the module's.
+    Attributes: source, its words; turns; difference, the maximum between numbers by hand and the module's.
     """
 
     source: tuple[str, ...]
@@ -60,14 +60,14 @@ class Recipe:
 
     @classmethod
     def of(cls, text: str, turns: int, width: int, seed: int) -> 'Recipe':
-        """Work it out for a text's words.
+        """Compute the steps for the words of a text.
 
         Raises:
-            UserError: the text has no word.
+            UserError: the text has no words.
         """
         words = tuple(text.split())
         if not words:
-            raise UserError('--text: there is no word to read')
+            raise UserError('--text: the text has no words')
         vocabulary = (START, *dict.fromkeys(words))
         model = _model(len(vocabulary), max(len(words), turns), width)
         source = jnp.array([[vocabulary.index(word) for word in words]])
@@ -77,9 +77,9 @@ class Recipe:
         return cls(words, found, _difference(model, params, source, tokens, found))
 
     def report(self) -> Report:
-        """The five steps of each turn in a table."""
+        """Return a table of the five steps for each turn."""
         tables = [_table(number, turn, self.source) for number, turn in enumerate(self.turns, 1)]
-        note = f'The module gives the same weights and logits; the largest difference is {self.difference:.1e}.'
+        note = f'The module has the same weights and logits; the maximum difference is {self.difference:.1e}.'
         figures = {
             'source': self.source,
             'difference': self.difference,
@@ -117,7 +117,7 @@ def _model(vocabulary: int, longest: int, width: int) -> Any:
 
 
 def _drawn(model: Any, source: jax.Array, seed: int) -> Params:
-    """Draw weights that are large enough for attention to differ between words."""
+    """Draw weights large enough for attention to differ between words."""
     context = _context(source)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), source, context, source, context, False))['params']
     random = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def _context(tokens: jax.Array) -> LayerContext:
 
 
 def _encoded(model: Any, params: Params, source: jax.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The hidden state of each word, and the state that the decoder begins with."""
+    """Return the hidden state of each word, and the decoder's initial state."""
     state = model.apply({'params': params}, source, _context(source), 0, method='encode').decoder
     return np.asarray(state.source.values[0], np.float64), np.asarray(state.cells[0][0], np.float64)
 
@@ -156,7 +156,7 @@ def _by_hand(
 
 
 def _difference(model: Any, params: Params, source: jax.Array, tokens: jax.Array, turns: Sequence[Turn]) -> float:
-    """Return the largest difference of weights and logits by hand to the module's, given the same words."""
+    """Return the maximum difference between weights and logits by hand and the module's, for the same words."""
     logits, reported = model.apply(
         {'params': params}, source, _context(source), tokens, _context(tokens), False, mutable=['weights']
     )

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Induction heads: with two layers of attention they appear when the in-context loss drops, and one layer has neither.
+"""Induction heads: two layers of attention form them when the in-context loss drops; one layer has neither.
 
-    b a c d b a c d b ...     drawn tokens, repeated: what comes next was seen once the first period is over
-    induction score           weight of a token on the one that followed it a period before; of the best head
-    in-context loss           nats of a token that has been there before, given the row up to it
+    b a c d b a c d b ...     repeated random tokens: predictable after the first period
+    induction score           weight of a token on the successor of its previous occurrence, for the best head
+    in-context loss           nats per token after the first period
 
-Olsson et al. 2022, "In-context Learning and Induction Heads", https://arxiv.org/abs/2209.11895: attention alone, no
-feed-forward layers; their models learn text, and rows that repeat serve for the scores. Here they are learned too, in
-minutes. Periods differ from row to row, since a head that looks a fixed way back would do for one.
+Olsson et al. 2022, "In-context Learning and Induction Heads", https://arxiv.org/abs/2209.11895: attention-only models
+without feed-forward layers. Their models are trained on text, and repeated rows are used only for the scores; here
+models are also trained on repeated rows, in minutes. Periods vary between rows, since a head with a fixed offset would
+suffice for one period.
 """
 
 import math
@@ -37,7 +38,7 @@ EVERY = 50  # steps
 
 @dataclass(frozen=True)
 class Curve:
-    """What is seen of one model as it is trained. Attributes: in-context loss, and induction score, every 50 steps."""
+    """Training curve of one model. Attributes: in-context loss, and induction score, every 50 steps."""
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -47,22 +48,22 @@ class Curve:
         return self.losses[-1], self.scores[-1]
 
     def drop(self) -> int | None:
-        """Return the step at which the loss was below half that of a guess; None where it never was."""
+        """Return the first step with a loss below half the loss of a uniform guess; None if there is none."""
         return _first([loss < math.log(VOCABULARY) / 2 for loss in self.losses])
 
     def rise(self) -> int | None:
-        """Return the step at which a head's score was above a half; None where it never was."""
+        """Return the first step with a score above one half; None if there is none."""
         return _first([score > 0.5 for score in self.scores])
 
 
 def induction(seeds: int = 3, steps: int = 600) -> Claim:
-    """Train models of one layer and of two, and watch both figures.
+    """Train models of one and two layers, and record loss and score.
 
     Raises:
-        UserError: there is no seed, or there are too few steps to watch.
+        UserError: there are no seeds, or too few steps.
     """
     if seeds < 1 or steps < EVERY:
-        raise UserError(f'--seeds={seeds} --steps={steps}: give a seed or more, and {EVERY} steps or more')
+        raise UserError(f'--seeds={seeds} --steps={steps}: give at least one seed and {EVERY} steps')
     curves = {
         f'{layers} layer{"s" if layers > 1 else ""}': [watched(layers, seed, steps) for seed in range(seeds)]
         for layers in (1, 2)
@@ -87,8 +88,8 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
         'loss below half a guess at step',
         'score over 0.5 at step',
     )
-    title = f'Attention alone, {HEADS} heads, width {WIDTH}; {LENGTH} tokens of {VOCABULARY} that repeat'
-    note = f'A guess: {math.log(VOCABULARY):.3f} nats. Figures every {EVERY} steps, on new rows.'
+    title = f'Attention-only, {HEADS} heads, width {WIDTH}; {LENGTH} tokens of {VOCABULARY} that repeat'
+    note = f'Uniform guess: {math.log(VOCABULARY):.3f} nats. Figures every {EVERY} steps, on new rows.'
     figures = {'every': EVERY, 'models': {name: [vars(curve) for curve in each] for name, each in curves.items()}}
     report = Report('induction', figures, (Table(title, columns, rows),), (note,))
     chart = Chart('steps', 'nats, and share of the weight', range(EVERY, steps + 1, EVERY), _lines(curves))
@@ -96,7 +97,7 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
 
 
 def watched(layers: int, seed: int, steps: int) -> Curve:
-    """Train a model, and return what is seen of it."""
+    """Train a model, and return its training curve."""
     model, drawn = build(_decoder(layers))(), np.random.default_rng(seed)
     optimizer, context = optax.adam(3e-3), LayerContext(jnp.tile(jnp.arange(LENGTH), (ROWS, 1)))
 
@@ -127,12 +128,12 @@ def watched(layers: int, seed: int, steps: int) -> Curve:
 
 
 def best_score(weights: PyTree, period: Int[np.ndarray, 'B']) -> float:
-    """Return the induction score of the head that has the highest."""
+    """Return the highest induction score over heads."""
     return max(float(induction_scores(np.asarray(layer), period).max()) for *_, layer in by_layer(weights))
 
 
 def induction_scores(weights: Float[np.ndarray, 'B N T S'], period: Int[np.ndarray, 'B']) -> Float[np.ndarray, 'N']:
-    """Return the mean weight, of each head, of a token on the one that followed it a period before."""
+    """Return, for each head, the mean weight of a token on the successor of its previous occurrence."""
     query = np.arange(weights.shape[-2])
     of_rows = [
         row[:, query[each:], query[each:] - each + 1] for row, each in zip(weights, np.asarray(period), strict=True)

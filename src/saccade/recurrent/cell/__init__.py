@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent cells, one a file: RNN, LSTM, GRU.
+"""Recurrent cells, one per file: RNN, LSTM, GRU, sLSTM.
 
-Not here: what runs a cell over a sequence (`recurrent/mixer/`, `recurrent/encoder.py`, `recurrent/decoder/`).
+`recurrent/mixer/`, `recurrent/encoder.py` and `recurrent/decoder/` run cells over sequences.
 """
 
 from saccade.lazy import lazy_names

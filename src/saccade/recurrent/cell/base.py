@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent cells: their weights, and the product with the inputs, which needs no earlier step.
+"""Recurrent cells: weights, and the input projection, which does not depend on earlier steps.
 
     state_t = rule(R, state_(t-1), u_t),    u_t = x_t U + b
 
-`x U` is one product for all tokens of a row, before the loop; the loop is left with the product of the state and R.
-States are in float32 whatever the tokens are in, as they add up over the row.
+`x U` is one matrix product for all tokens of a row, before the loop; the loop computes only the product of the state
+and R. States accumulate over the row, so they are in float32 for any dtype of the tokens.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ Rule = Callable[[Float[Array, 'D F'], PyTree, Float[Array, 'B F']], PyTree]
 
 @struct.dataclass
 class Recurrence:
-    """Weights of a cell, and its step as a pure function of arrays, for the body of a scan.
+    """Weights of a cell and its step function, a pure function of arrays for the body of a scan.
 
     Attributes:
         inputs, recurrent, bias: U, R and b.
-        rule: how R, a state and u become the next state.
+        rule: function of R, a state and u that returns the next state.
     """
 
     inputs: Float[Array, 'E F']
@@ -39,7 +39,7 @@ class Recurrence:
     rule: Rule = struct.field(pytree_node=False)
 
     def products(self, x: Float[Array, '*B _'], first: int = 0) -> Float[Array, '*B F']:
-        """Return x U, with the rows of U from `first` on: inputs that are known early are projected before the scan."""
+        """Return x U, with the rows of U from `first` on: known inputs are projected before the scan."""
         return project(x, self.inputs[first : first + x.shape[-1]])
 
     def __call__(self, state: PyTree, u: Float[Array, 'B F']) -> PyTree:
@@ -47,7 +47,7 @@ class Recurrence:
 
 
 class Cell(nn.Module):
-    """Base of recurrent cells.
+    """Base class of recurrent cells.
 
     Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R.
     """
@@ -56,10 +56,10 @@ class Cell(nn.Module):
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     recurrent_init: Part = Part(nn.initializers.orthogonal)
 
-    squares: ClassVar[int]  # matrices D by D in R: F = squares D
+    squares: ClassVar[int]  # number of D x D matrices in R: F = squares D
 
     def rule(self) -> Rule:
-        """Return the equation of the cell, as a pure function. To be overridden."""
+        """Return the equation of the cell, as a pure function. Abstract."""
         raise NotImplementedError
 
     def start(self, batch: int) -> State:
@@ -83,7 +83,7 @@ class Cell(nn.Module):
         return Recurrence(inputs, recurrent, parameter(self, 'bias', 'X', lambda key: self.bias()), self.rule())
 
     def __call__(self, state: State, x: Float[Array, 'B E']) -> tuple[State, Float[Array, 'B D']]:
-        """Run one step; return the state after x, and its hidden state."""
+        """Run one step; return the new state and its hidden state."""
         step = self.recurrence(x.shape[-1])
         state = step(state, step.products(x))
         return state, self.hidden(state)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gated recurrent unit (GRU): an update gate z mixes old and new state, a reset gate r enters the new one.
+"""Gated recurrent unit (GRU): an update gate z mixes the old state and the candidate, which has a reset gate r.
 
     r, z = sigmoid(h_(t-1) W + x_t U + b), of each its own;   n = tanh((r h_(t-1)) W_n + x_t U_n + b_n);
     h_t = z h_(t-1) + (1 - z) n
 
 Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation",
-equations 5 to 8, https://arxiv.org/abs/1406.1078. cuDNN and PyTorch apply r after the product with W_n; ours is the
-paper's. Cost: 3 D (D + E) a token, one after another.
+equations 5 to 8, https://arxiv.org/abs/1406.1078. cuDNN and PyTorch apply r after the product with W_n, unlike the
+paper and this cell. Cost: 3 D (D + E) per token, sequential.
 """
 
 from typing import ClassVar
@@ -30,7 +30,7 @@ def advance(W: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F
 
 
 class GRU(Cell):
-    """Gated recurrent unit of Cho et al. 2014. Attributes: those of Cell."""
+    """Gated recurrent unit of Cho et al. 2014. Attributes: the attributes of Cell."""
 
     squares: ClassVar[int] = 3
 

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Long short-term memory (LSTM): gates and an additive memory c, so that gradients need not shrink over steps.
+"""Long short-term memory (LSTM): gates and an additive memory c, to avoid vanishing gradients over steps.
 
     i, f, o = sigmoid(h_(t-1) W + x_t U + b), of each its own;   g = tanh(the same);
     c_t = f c_(t-1) + i g;   h_t = o tanh(c_t)
 
 Hochreiter, Schmidhuber 1997, "Long Short-Term Memory", https://doi.org/10.1162/neco.1997.9.8.1735, with the forget gate
-f of Gers et al. 2000, https://doi.org/10.1162/089976600300015015. The bias of f starts at 1, so that a cell begins by
-remembering: Jozefowicz et al. 2015, https://proceedings.mlr.press/v37/jozefowicz15.html
-Cost: 4 D (D + E) a token, one after another.
+f of Gers et al. 2000, https://doi.org/10.1162/089976600300015015. The bias of f is initialised to 1, so that a cell
+initially remembers: Jozefowicz et al. 2015, https://proceedings.mlr.press/v37/jozefowicz15.html
+Cost: 4 D (D + E) per token, sequential.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ __all__ = ['LSTM']
 class LSTMState:
     """State of an LSTM: hidden state h and memory cell c.
 
-    Attributes: what others see, and the memory.
+    Attributes: h, the output; c.
     """
 
     h: Float[Array, 'B D']
@@ -44,7 +44,7 @@ def advance(W: Float[Array, 'D F'], state: LSTMState, u: Float[Array, 'B F']) ->
 class LSTM(Cell):
     """Long short-term memory.
 
-    Attributes: those of Cell; forget_bias, what the bias of the forget gate starts from.
+    Attributes: the attributes of Cell; forget_bias, the initial bias of the forget gate.
     """
 
     forget_bias: float = 1.0

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Elman RNN: the previous state and the input, each through one matrix, and a tanh.
+"""Elman RNN: tanh of the sum of a linear map of the previous state and one of the input.
 
     h_t = tanh(h_(t-1) W + x_t U + b)
 
 Elman 1990, "Finding Structure in Time", https://doi.org/10.1207/s15516709cog1402_1
-Its gradient shrinks or grows with every step that it goes back: Bengio et al. 1994, "Learning Long-Term Dependencies
-with Gradient Descent is Difficult", https://doi.org/10.1109/72.279181. Cost: D (D + E) a token, one after another.
+Its gradient vanishes or explodes with the number of steps: Bengio et al. 1994, "Learning Long-Term Dependencies
+with Gradient Descent is Difficult", https://doi.org/10.1109/72.279181. Cost: D (D + E) per token, sequential.
 """
 
 from typing import ClassVar
@@ -23,7 +23,7 @@ __all__ = ['RNN']
 class RNN(Cell):
     """Elman RNN cell.
 
-    Attributes: those of Cell; activation, tanh in the paper's place of a logistic function.
+    Attributes: the attributes of Cell; activation, tanh instead of the paper's logistic function.
     """
 
     activation: Part = Part(jnp.tanh)

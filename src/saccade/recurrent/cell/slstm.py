@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""sLSTM (of xLSTM): an LSTM with exponential input gates, whose memory is divided by the sum of what was let in.
+"""sLSTM (of xLSTM): an LSTM with exponential input gates, whose memory is normalised by the sum of the gates.
 
     i = exp(a_i);  f, o = sigmoid(a_f), sigmoid(a_o);  z = tanh(a_z),   a = h_(t-1) W + x_t U + b, of each its own
     c_t = f c_(t-1) + i z;   n_t = f n_(t-1) + i;   h_t = o c_t / n_t
 
 Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", equations 8 to 18, https://arxiv.org/abs/2405.04517
-c and n are kept divided by exp(m), m the highest input gate so far, decayed since, so that gates of any size are exact.
-Where i = 1 - f it is a convex combination. Ours has one head: theirs may have W in blocks, one for each of several.
-Cost: 4 D (D + E) a token, one after another.
+c and n are stored divided by exp(m), m the highest input gate so far, decayed since, so gates of any size are exact.
+With i = 1 - f it is a convex combination. This cell has one head; in the paper W can be block diagonal, with one block
+per head. Cost: 4 D (D + E) per token, sequential.
 """
 
 from typing import ClassVar
@@ -25,9 +25,9 @@ __all__ = ['SLSTM']
 
 @struct.dataclass
 class SLSTMState:
-    """State of an sLSTM: hidden state h, memory cell c, normaliser n, and the logarithm m of what both are divided by.
+    """State of an sLSTM: hidden state h, memory cell c, normaliser n, and the logarithm m of their common divisor.
 
-    Attributes: what others see, the memory, the sum of its weights, and the stabiliser. n is 0 before the first token.
+    Attributes: h, the output; c; n, the sum of the weights in c, 0 before the first token; m, the stabiliser.
     """
 
     h: Float[Array, 'B D']
@@ -40,7 +40,7 @@ def advance(W: Float[Array, 'D F'], state: SLSTMState, u: Float[Array, 'B F']) -
     """Return the next state, in float32: the gates i, f, o and the candidate z."""
     i, f, z, o = jnp.split(recurrent_product(state.h, W) + u, 4, axis=-1)
     old = state.m + jax.nn.log_sigmoid(f)
-    # After the first token n is at least 1: the highest weight is kept as 1.
+    # After the first token n is at least 1: the highest weight is stored as 1.
     m = jnp.where(state.n == 0, i, jnp.maximum(old, i))
     kept = jnp.where(state.n == 0, 0.0, jnp.exp(jnp.minimum(old - m, 0.0)))
     written = jnp.exp(i - m)
@@ -51,7 +51,7 @@ def advance(W: Float[Array, 'D F'], state: SLSTMState, u: Float[Array, 'B F']) -
 class SLSTM(Cell):
     """sLSTM cell.
 
-    Attributes: those of Cell; forget_bias, what the bias of the forget gate starts from.
+    Attributes: the attributes of Cell; forget_bias, the initial bias of the forget gate.
     """
 
     forget_bias: float = 1.0

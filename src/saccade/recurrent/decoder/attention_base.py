@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of recurrent decoders, made of the scores, masks and softmax of `ops`, as in Transformers.
+"""Attention of recurrent decoders, with the scores, masks and softmax of `ops`, as in Transformers.
 
-An attention part is called on the widths of states and of the source, and makes an `Attender`: a pytree with the
-weights in it, whose methods are pure, so that a scan over the tokens may call them. It encodes the source once, and
-then states attend to it, one or many a row.
+An attention part is called with the widths of the decoder states and of the source, and returns an `Attender`: a
+pytree of weights with pure methods, which a scan over the tokens can call. The source is encoded once; then one or
+more states per row attend to it.
 """
 
 from typing import Protocol, runtime_checkable
@@ -25,9 +25,9 @@ class ScoreFunction:
     """Score function of a decoder state and a source state: a projection of each, their product, and score terms.
 
     Attributes:
-        query, key: the projections; None leaves the state as it is.
-        terms: score terms that change the products.
-        scale: factor of the products; 0 for none.
+        query, key: the projections; None for the identity.
+        terms: score terms, applied to the products.
+        scale: factor of the products; 0 to omit the products.
     """
 
     query: Float[Array, 'D A'] | None = None
@@ -36,7 +36,7 @@ class ScoreFunction:
     scale: float = struct.field(pytree_node=False, default=1.0)
 
     def queries(self, states: Float[Array, 'B T D'], like: Array) -> Float[Array, 'B T 1 A']:
-        """Return the queries of decoder states, in one head, in the dtype of the keys."""
+        """Return the queries of decoder states as one head, in the dtype of the keys."""
         states = states.astype(like.dtype)
         return (states if self.query is None else project(states, self.query))[:, :, None]
 
@@ -46,9 +46,9 @@ class Memory:
     """Encoded source: keys and values of the attention.
 
     Attributes:
-        values: its hidden states.
-        keys: what queries are compared with; None for the values.
-        segments: of its tokens; 0 is padding.
+        values: hidden states of the source.
+        keys: keys; None if they are the values.
+        segments: segments of the source tokens; 0 is padding.
     """
 
     values: Float[Array, 'B S C']
@@ -56,7 +56,7 @@ class Memory:
     segments: Int[Array, 'B S']
 
     def heads(self) -> tuple[Float[Array, 'B S 1 A'], Float[Array, 'B S 1 C']]:
-        """Return keys and values, in one head."""
+        """Return keys and values as one head."""
         return (self.values if self.keys is None else self.keys)[:, :, None], self.values[:, :, None]
 
 
@@ -66,9 +66,9 @@ class AttentionOutput:
 
     Attributes:
         context: the weighted sum of the values.
-        weights: of each query over the keys that it had.
-        first: the source token that the first of these keys is of; None where all tokens were keys.
-        report: numbers of each query for the task, by name.
+        weights: attention weights of each query over its keys.
+        first: source token of each query's first key; None if all tokens are keys.
+        report: values per query for the task, by name.
     """
 
     context: Float[Array, 'B T C']
@@ -79,10 +79,10 @@ class AttentionOutput:
 
 @runtime_checkable
 class Attender(Protocol):
-    """Attention of recurrent decoders, with its weights in it. States of segment 0, padding, attend to nothing."""
+    """Attention of recurrent decoders, with its weights. States of segment 0, padding, do not attend."""
 
     def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
-        """Return the keys and values of the source, made once for all steps of decoding."""
+        """Return the keys and values of the source, computed once for all decoding steps."""
         ...
 
     def __call__(
@@ -91,24 +91,24 @@ class Attender(Protocol):
 
 
 class AttenderBase:
-    """Base of attenders with a `score_function` and a `softmax`."""
+    """Base class of attenders with a `score_function` and a `softmax`."""
 
     score_function: ScoreFunction
     softmax: RowSoftmax
 
     def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
-        """Return the hidden states as values, and their projection by the score function as keys."""
+        """Return the hidden states as values, and their key projection by the score function as keys."""
         keys = None if self.score_function.key is None else project(hidden, self.score_function.key)
         return Memory(hidden, keys, segments)
 
     def scoring(self, segments: Int[Array, 'B T'], memory: Memory) -> Scoring:
-        """Return the score function, the mask of equal segments, and the softmax, as one `Scoring`."""
+        """Return score function, segment mask and softmax as one `Scoring`."""
         mask = SameSegment(segments, memory.segments)
         return Scoring(mask, self.score_function.terms, self.score_function.scale, softmax=self.softmax)
 
 
 def over_source(output: AttentionOutput, sources: int) -> Float[Array, 'B 1 T S']:
-    """Return the weights over all tokens of the source: zero where a query had no key."""
+    """Return the weights over all source tokens, zero outside a query's keys."""
     if output.first is None:
         return rearrange(output.weights, 'B T S -> B 1 T S')
     at = output.first[..., None] + jnp.arange(output.weights.shape[-1])

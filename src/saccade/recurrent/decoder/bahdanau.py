@@ -5,8 +5,9 @@
     c_i = attention(s_(i-1), h);   s_i = cell(s_(i-1), [y_(i-1) ; c_i]);   t_i = maxout([s_i ; y_(i-1) ; c_i] W)
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", section 3.1 and appendix
-A.2, https://arxiv.org/abs/1409.0473. With several layers the last one makes the query, and the context enters the first
-one. All t_i are computed at once, after the scan. Cost: a cell's and the attention's, one token after another.
+A.2, https://arxiv.org/abs/1409.0473. With several layers the query is the last layer's state, and the context is an
+input of the first layer. All t_i are computed at once, after the scan. Cost: that of the cell and the attention,
+sequential.
 """
 
 import flax.linen as nn
@@ -23,10 +24,10 @@ __all__ = ['Bahdanau']
 
 
 class Bahdanau(AttentionDecoder):
-    """Bahdanau decoder: attention by the state s_{t-1}. Attributes: those of AttentionDecoder."""
+    """Bahdanau decoder: the query is the state s_{t-1}. Attributes: the attributes of AttentionDecoder."""
 
     def setup(self) -> None:
-        """Make the cells, the attention, and the maxout readout."""
+        """Create the cells, the attention and the maxout readout."""
         super().setup()
         self.readout = Maxout(self.stack.cells[-1].width)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent decoders with attention: their state between tokens, and layers of cells."""
+"""Recurrent decoders with attention: decoding state and layers of cells."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,9 +27,9 @@ class Writing:
     """State of a recurrent decoder between tokens; axis 0 of every leaf is the batch.
 
     Attributes:
-        source: the encoded source, which does not change.
-        cells: the state of each layer.
-        fed: output of the last token that the next step is fed (input feeding); None for none.
+        source: the encoded source; constant.
+        cells: state of each layer.
+        fed: output of the last token, an input of the next step (input feeding); None without input feeding.
     """
 
     source: PyTree
@@ -38,7 +38,7 @@ class Writing:
 
 
 class AttentionDecoder(nn.Module):
-    """Base of recurrent decoders with attention.
+    """Base class of recurrent decoders with attention.
 
     Attributes: cell; layers; attention, over the source; dropout between the layers.
     """
@@ -49,7 +49,7 @@ class AttentionDecoder(nn.Module):
     dropout: Share = 0.0
 
     def setup(self) -> None:
-        """Make the layers of cells, and the attention."""
+        """Create the layers of cells and the attention."""
         self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')
         self.looking = self.attention(name='look')
 
@@ -63,20 +63,20 @@ class AttentionDecoder(nn.Module):
         return Writing(attender.encode_source(encoded.hidden, encoded.segments), cells)
 
     def attender(self, width: int) -> Attender:
-        """Return the attention of decoder states to a source of a width."""
+        """Return the attention of decoder states to a source of the given width."""
         return self.looking(self.stack.cells[-1].width, width)
 
     def key(self, train: bool) -> PRNGKey | None:
-        """Return the PRNG key of choices and dropout; None outside of training."""
+        """Return the PRNG key of sampling and dropout; None if not training."""
         return self.make_rng('dropout') if train and self.has_rng('dropout') else None
 
     def keys(self, tokens: int, train: bool) -> PRNGKey | None:
-        """Return a PRNG key for each token; None outside of training."""
+        """Return a PRNG key for each token; None if not training."""
         key = self.key(train)
         return None if key is None else jax.random.split(key, tokens)
 
     def report(self, output: AttentionOutput, sources: int) -> None:
-        """Sow the attention weights, and an estimator's report of its choices, where these collections are mutable."""
+        """Sow the attention weights and the estimator's report, if these collections are mutable."""
         if self.is_initializing():
             return
         if self.is_mutable_collection('weights'):
@@ -88,7 +88,7 @@ class AttentionDecoder(nn.Module):
 def one_by_one(
     write: Write, carry: Any, u: Float[Array, 'B T F'], layer_context: LayerContext, keys: PRNGKey | None
 ) -> tuple[Any, PyTree]:
-    """Run `write` token after token; return the carry, which padding does not change, and the output of each token."""
+    """Run `write` token by token; return the carry, which padding does not change, and the outputs of all tokens."""
 
     def body(carry: Any, this: tuple[Array, ...]) -> tuple[Any, PyTree]:
         u, positions, segments, key = this

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bridge by copying: the decoder's initial state is the encoder's last state, layer for layer.
+"""Copying bridge: the decoder's initial state is the encoder's last state, layer by layer.
 
     s_0 = h_S
 
 Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215: the whole
-source passes through this one state. Encoder and decoder need the same cell, and as many layers, in one direction.
+source passes through this one state. Encoder and decoder need the same cell and number of layers, in one direction.
 Cost: none.
 """
 
@@ -27,7 +27,7 @@ class Copied(nn.Module):
         """Return the encoder's last states, which must have the shapes of `start`.
 
         Raises:
-            UserError: they do not, or the encoder has two directions.
+            UserError: the shapes differ, or the encoder has two directions.
         """
         states = tuple(layer[0] for layer in encoded.states)
         one_way = all(len(layer) == 1 for layer in encoded.states)

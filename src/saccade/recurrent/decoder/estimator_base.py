@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient estimators of a discrete choice. An estimator part is called on the width of the states, and makes a pytree
-that chooses."""
+"""Gradient estimators of a discrete choice. An estimator part is called with the width of the states, and returns an
+`Estimator`."""
 
 from typing import Protocol, runtime_checkable
 
@@ -16,9 +16,9 @@ Odds = Float[Array, 'B T S']
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Gradient estimator: chooses one key of each row by its odds.
+    """Gradient estimator: chooses one key per row from its odds.
 
-    Returns one-hot weights, and numbers of each query for the task, by name. A row without odds above zero gets no key.
+    Returns one-hot weights, and values per query for the task, by name. A row without odds above zero gets no key.
     """
 
     def __call__(
@@ -27,19 +27,19 @@ class Estimator(Protocol):
 
 
 def likeliest(odds: Odds) -> Odds:
-    """Return the key of the greatest odds, one-hot."""
+    """Return the most likely key, one-hot."""
     return one_hot(jnp.argmax(odds, axis=-1), odds)
 
 
 def noisy(odds: Odds, key: PRNGKey) -> Odds:
-    """Return log odds plus Gumbel noise, whose argmax is a draw by the odds (Gumbel 1954); -inf where odds are 0."""
+    """Return log odds plus Gumbel noise, whose argmax is a sample (Gumbel 1954); -inf where the odds are 0."""
     possible = odds > 0
     logarithm = jnp.where(possible, jnp.log(jnp.where(possible, odds, 1.0)), -jnp.inf)
     return logarithm + jax.random.gumbel(key, odds.shape, odds.dtype)
 
 
 def one_hot(at: Int[Array, 'B T'], odds: Odds) -> Odds:
-    """Return 1 at each row's key, where it has odds, and else 0; it has no gradient."""
+    """Return 1 at each row's key, if its odds are above 0, otherwise 0; without a gradient."""
     return jax.lax.stop_gradient(jax.nn.one_hot(at, odds.shape[-1], dtype=odds.dtype) * (odds > 0))
 
 

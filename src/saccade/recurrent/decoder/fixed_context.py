@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent decoder without attention: it knows the source by one fixed context vector alone.
+"""Recurrent decoder without attention: one fixed-length context vector represents the source.
 
-    s_t = cell(s_(t-1), y_(t-1))             or, where the context is fed,     s_t = cell(s_(t-1), [y_(t-1) ; c])
+    s_t = cell(s_(t-1), y_(t-1))             or, with `fed`,     s_t = cell(s_(t-1), [y_(t-1) ; c])
 
-Sutskever et al. 2014, https://arxiv.org/abs/1409.3215, in whose model the context is the initial state alone; Cho et
-al. 2014, https://arxiv.org/abs/1406.1078, equation 2, who feed it at every step too. Nothing is fed back but the
-tokens, so that in training each layer is one scan over whole rows. Cost: a cell's.
+Sutskever et al. 2014, https://arxiv.org/abs/1409.3215, use the context only as the initial state; Cho et al. 2014,
+https://arxiv.org/abs/1406.1078, equation 2, also feed it at every step. Only tokens are fed back, so in training each
+layer is one scan over whole rows. Cost: that of the cell.
 """
 
 import flax.linen as nn
@@ -24,7 +24,7 @@ __all__ = ['FixedContext']
 class FixedContext(nn.Module):
     """Recurrent decoder without attention.
 
-    Attributes: the cell of each layer; layers, L; fed, whether every step is given the context; dropout between the
+    Attributes: cell of each layer; layers, L; fed, whether the context is an input of every step; dropout between the
     layers.
     """
 
@@ -34,7 +34,7 @@ class FixedContext(nn.Module):
     dropout: Share = 0.0
 
     def setup(self) -> None:
-        """Make the layers of cells."""
+        """Create the layers of cells."""
         self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
@@ -42,7 +42,7 @@ class FixedContext(nn.Module):
         return self.stack.start(batch)
 
     def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:
-        """Return the decoder's state before the first token, with the context vector where it is fed."""
+        """Return the decoder's state before the first token, with the context vector if it is fed."""
         return Writing(encoded.context if self.fed else None, cells)
 
     def __call__(

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Straight-through Gumbel-softmax: the choice is the argmax of noisy log odds, and its gradient that of their softmax.
+"""Straight-through Gumbel-softmax: argmax of noisy log odds, with the gradient of their softmax.
 
-    g ~ Gumbel;    forward one-hot argmax (log alpha + g);    backward that of softmax((log alpha + g) / tau)
+    g ~ Gumbel;    forward one-hot argmax (log alpha + g);    backward d softmax((log alpha + g) / tau)
 
 Jang, Gu, Poole 2017, "Categorical Reparameterization with Gumbel-Softmax", section 2.2, https://arxiv.org/abs/1611.01144
-Biased, the less the lower tau is, and of more variance then. Cost: a softmax.
+Lower tau gives less bias and more variance. Cost: a softmax.
 """
 
 import flax.linen as nn
@@ -36,7 +36,7 @@ class Relaxed:
 
 
 class Gumbel(nn.Module):
-    """Straight-through Gumbel-softmax estimator, as a config names it.
+    """Config of the straight-through Gumbel-softmax estimator.
 
     Attributes: temperature, tau.
     """

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hard attention: the context is one hidden state of the source, drawn in training and the likeliest otherwise.
+"""Hard attention: the context is one hidden state of the source, sampled in training and the most likely otherwise.
 
     alpha_i = softmax(score(s_i, h));    j ~ alpha_i in training, j = argmax alpha_i otherwise;    c_i = h_j
 
-Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044. The choice has no gradient by
-the scores: the `estimator` supplies one. It is called as soft attention is, and costs as much.
+Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044. The choice has no gradient with
+respect to the scores; the `estimator` supplies one. Interface and cost are those of soft attention.
 """
 
 import flax.linen as nn
@@ -26,7 +26,7 @@ __all__ = ['Hard']
 class HardAttender(AttenderBase):
     """Hard attention, with its weights.
 
-    Attributes: score_function; softmax, which gives the odds of the choice; estimator of its gradient.
+    Attributes: score_function; softmax, which computes the odds; estimator of the gradient.
     """
 
     score_function: ScoreFunction
@@ -47,7 +47,7 @@ class HardAttender(AttenderBase):
 class Hard(nn.Module):
     """Hard attention.
 
-    Attributes: score of decoder and source states; estimator of the gradient; softmax, how scores become the odds of
+    Attributes: score function of decoder and source states; estimator of the gradient; softmax variant for the odds of
     the choice.
     """
 

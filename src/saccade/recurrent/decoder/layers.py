@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers of a decoder: over whole rows where nothing is fed back, or token by token where it is."""
+"""Recurrent layers of a decoder: over whole rows, or token by token with feedback."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from saccade.types import Count, Part, PRNGKey, Share
 class Layers(nn.Module):
     """Stacked recurrent layers of a decoder.
 
-    Attributes: the cell of each layer; layers, L; dropout between the layers.
+    Attributes: cell of each layer; layers, L; dropout between the layers.
     """
 
     cell: Part[Cell]
@@ -29,7 +29,7 @@ class Layers(nn.Module):
         self.cells = [self.cell(name=f'layer_{layer}') for layer in range(self.layers)]
 
     def recurrences(self, width: int) -> list[Recurrence]:
-        """Return the step of each layer: the first has inputs of this width, every other the layer below."""
+        """Return the step of each layer; `width` is that of the first layer's inputs."""
         return [cell.recurrence(cell.width if layer else width) for layer, cell in enumerate(self.cells)]
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
@@ -41,7 +41,7 @@ class Layers(nn.Module):
         return self.cells[-1].hidden(states[-1])
 
     def key(self, train: bool) -> PRNGKey | None:
-        """Return the PRNG key of dropout; None where there is no dropout."""
+        """Return the PRNG key of dropout; None without dropout."""
         return self.make_rng('dropout') if train and self.dropout and self.layers > 1 else None
 
     def whole(
@@ -52,7 +52,7 @@ class Layers(nn.Module):
         states: Sequence[PyTree],
         train: bool,
     ) -> tuple[Float[Array, 'B T D'], tuple[PyTree, ...]]:
-        """Run whole rows of one segment through layer after layer, from given states; u is the first layer's x U."""
+        """Run whole rows of one segment layer by layer, from given states; u is the first layer's x U."""
         key, real, after, hidden = self.key(train), (segments != 0).astype(jnp.int32), [], None
         for layer, (cell, step, state) in enumerate(zip(self.cells, steps, states, strict=True)):
             u = u if layer == 0 else step.products(self._dropped(hidden.astype(step.inputs.dtype), key, layer))
@@ -63,7 +63,7 @@ class Layers(nn.Module):
     def one(
         self, steps: Sequence[Recurrence], u: Float[Array, 'B F'], states: Sequence[PyTree], key: PRNGKey | None
     ) -> tuple[PyTree, ...]:
-        """Run one token through all layers; return their states after it."""
+        """Run one token through all layers; return their new states."""
         after = []
         for layer, (step, state) in enumerate(zip(steps, states, strict=True)):
             if layer:

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Local attention: a decoder state attends to a window of the source, and to nothing outside of it.
+"""Local attention: a decoder state attends only to a window of the source.
 
-    alpha_i = weights of score(s_i, h_j),   j in [p_i - R, p_i + R] alone
+    alpha_i = weights of score(s_i, h_j),   j in [p_i - R, p_i + R]
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1,
-https://arxiv.org/abs/1508.04025 (their D is R here). The window is cut out of the source before any score is made, so
-that a step costs the same however long the source is.
+https://arxiv.org/abs/1508.04025 (their D is R here). The window is sliced from the source before the scores are
+computed, so the cost of a step does not depend on the length of the source.
 """
 
 import jax
@@ -23,18 +23,18 @@ from saccade.types import Count, LayerContext, PRNGKey, RowSoftmax, Scores
 
 
 class LocalAttender(AttenderBase):
-    """Base of local attention, with a `score_function`, a `softmax` and a `reach` R; subclasses say where p is."""
+    """Base class of local attention, with a `score_function`, a `softmax` and a `reach` R; subclasses compute p."""
 
     reach: Count
 
     def centre(
         self, states: Float[Array, 'B T D'], layer_context: LayerContext, lengths: Int[Array, 'B']
     ) -> Float[Array, 'B T']:
-        """Return p of each state, in tokens from the first of the source, whose rows have these lengths."""
+        """Return p of each state, in tokens from the first source token; `lengths` are the lengths of the sources."""
         raise NotImplementedError
 
     def around(self, softmax: RowSoftmax, distance: Float[Array, 'B 1 1 W']) -> RowSoftmax:
-        """Return how scores of keys at these distances from p, in tokens, become weights."""
+        """Return the softmax variant for keys at these distances from p, in tokens."""
         return softmax
 
     def __call__(
@@ -43,10 +43,10 @@ class LocalAttender(AttenderBase):
         T, S = states.shape[1], memory.segments.shape[1]
         W = min(2 * self.reach + 1, S)
         real = memory.segments != 0
-        start = jnp.argmax(real, axis=1)  # where a source is padded on the left
+        start = jnp.argmax(real, axis=1)  # first token of a source with left padding
         p = start[:, None] + self.centre(states, layer_context, real.sum(axis=1))
         first = jnp.clip(jnp.ceil(p - self.reach).astype(jnp.int32), 0, S - W)
-        # Every state has keys of its own: states become rows of the batch.
+        # Every state has its own keys: states become rows of the batch.
         own = jax.tree.map(lambda leaf: _windows(leaf, first, W), memory)
         distance = rearrange(first[..., None] + jnp.arange(W) - p[..., None], 'B T W -> (B T) 1 1 W')
         k, v = own.heads()
@@ -65,7 +65,7 @@ class LocalAttender(AttenderBase):
 
 
 def _windows(x: Array, first: Int[Array, 'B T'], width: int) -> Array:
-    """From [B S ...] the windows [(B T) W ...] that start at `first`."""
+    """Return the windows [(B T) W ...] of [B S ...] that begin at `first`."""
 
     def cut(row: Array, first: Int[Array, '']) -> Array:
         return jax.lax.dynamic_slice_in_dim(row, first, width)
@@ -75,12 +75,12 @@ def _windows(x: Array, first: Int[Array, 'B T'], width: int) -> Array:
 
 @struct.dataclass
 class Faded:
-    """Gaussian window: weights decay with the distance from a place, which may be between two tokens.
+    """Gaussian window: weights decay with the distance from a centre, which can be between two tokens.
 
     Attributes:
-        softmax: how scores become weights.
-        distance: of each key from the place, in tokens.
-        deviation: of the Gaussian that they are multiplied by, in tokens. They no longer sum to one.
+        softmax: softmax variant.
+        distance: distance of each key from the centre, in tokens.
+        deviation: standard deviation of the Gaussian factor of the weights, in tokens. Weights do not sum to one.
     """
 
     softmax: RowSoftmax

@@ -5,8 +5,8 @@
     p_t = t;    alpha_t = softmax over j in [t - R, t + R] of score(s_t, h_j)
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1,
-https://arxiv.org/abs/1508.04025. Past the end of the source it stays at the last token. Cost: T (2 R + 1) (A + C),
-whatever S.
+https://arxiv.org/abs/1508.04025. Past the end of the source p_t is the last token. Cost: T (2 R + 1) (A + C),
+independent of S.
 """
 
 import flax.linen as nn
@@ -36,15 +36,14 @@ class LocalMonotonicAttender(LocalAttender):
     def centre(
         self, states: Float[Array, 'B T D'], layer_context: LayerContext, lengths: Int[Array, 'B']
     ) -> Float[Array, 'B T']:
-        """Return p_t = t, at most the last token of the source."""
+        """Return p_t = t, clipped to the last source token."""
         return jnp.minimum(layer_context.positions, lengths[:, None] - 1).astype(jnp.float32)
 
 
 class LocalMonotonic(nn.Module):
     """Local monotonic attention (local-m).
 
-    Attributes: score of decoder and source states; reach, R in tokens on either side; softmax, how scores become
-    weights.
+    Attributes: score function of decoder and source states; reach, R in tokens on either side; softmax variant.
     """
 
     score: Part

@@ -6,8 +6,8 @@
     times exp(-(j - p_t)^2 / (2 (R/2)^2))
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equations 9 and 10,
-https://arxiv.org/abs/1508.04025, where p_t = S sigmoid(...) counts tokens from 1, and ours from 0. By the Gaussian p_t
-has a gradient; weights no longer sum to one. Cost: T (2 R + 1) (A + C) and T D^2, whatever S.
+https://arxiv.org/abs/1508.04025, where p_t = S sigmoid(...) counts tokens from 1; here from 0. The Gaussian gives p_t
+a gradient; weights do not sum to one. Cost: T (2 R + 1) (A + C) and T D^2, independent of S.
 """
 
 import flax.linen as nn
@@ -47,15 +47,15 @@ class LocalPredictiveAttender(LocalAttender):
         return share[..., 0].astype(jnp.float32) * (lengths[:, None] - 1)
 
     def around(self, softmax: RowSoftmax, distance: Float[Array, 'B 1 1 W']) -> Faded:
-        """Return the softmax, with weights multiplied by a Gaussian of deviation R / 2 around p_t."""
+        """Return the softmax with weights multiplied by a Gaussian of standard deviation R / 2 around p_t."""
         return Faded(softmax, distance, self.reach / 2)
 
 
 class LocalPredictive(nn.Module):
     """Local predictive attention (local-p).
 
-    Attributes: score of decoder and source states; reach, R in tokens on either side; softmax, how scores become
-    weights before the Gaussian.
+    Attributes: score function of decoder and source states; reach, R in tokens on either side; softmax variant, before
+    the Gaussian.
     """
 
     score: Part

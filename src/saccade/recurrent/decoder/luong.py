@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Luong decoder: the query of the attention is the current decoder state s_t, to which the context is joined.
+"""Luong decoder: the query of the attention is the current decoder state s_t, concatenated with the context.
 
     s_i = cell(s_(i-1), y_(i-1));   c_i = attention(s_i, h);   t_i = tanh([c_i ; s_i] W)
     with input feeding     s_i = cell(s_(i-1), [y_(i-1) ; t_(i-1)])
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 5 and section 3.3,
 https://arxiv.org/abs/1508.04025. Without input feeding no query depends on an earlier context: layers are scans over
-whole rows, and all states attend at once. Cost: a cell's and the attention's; with feeding, one token after another.
+whole rows, and all states attend at once. Cost: that of the cell and the attention; sequential with input feeding.
 """
 
 from collections.abc import Callable
@@ -32,18 +32,18 @@ Attend = Callable[[Float[Array, 'B T D'], LayerContext, PRNGKey | None], tuple[F
 class Luong(AttentionDecoder, kw_only=True):
     """Luong decoder.
 
-    Attributes: those of AttentionDecoder; input_feeding, whether t enters the next step.
+    Attributes: the attributes of AttentionDecoder; input_feeding, whether t_i is an input of the next step.
     """
 
     input_feeding: bool
 
     def setup(self) -> None:
-        """Make the cells, the attention, and the projection that joins context and state."""
+        """Create the cells, the attention and the projection of context and state."""
         super().setup()
         self.joining = Joining(self.stack.cells[-1].width)
 
     def begin(self, encoded: Encoded, cells: tuple) -> Writing:
-        """Encode the source for attention; with input feeding the first step is fed zeros."""
+        """Encode the source for attention; with input feeding the first step's input is zeros."""
         state = super().begin(encoded, cells)
         batch, width = encoded.context.shape[0], self.stack.cells[-1].width
         return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state
@@ -87,7 +87,7 @@ class Luong(AttentionDecoder, kw_only=True):
 
 
 class Joining(nn.Module):
-    """Weights W that join a state and its context. Attributes: width, D of the state and of the output."""
+    """Projection W of a state and its context. Attributes: width, D of the state and of the output."""
 
     width: Count
 

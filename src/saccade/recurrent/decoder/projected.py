@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bridge by projection: a tanh layer from the fixed context vector to the decoder's initial state.
+"""Projection bridge: a tanh layer from the fixed context vector to the decoder's initial state.
 
-    s_0 = tanh(c W + b), a layer of its own
+    s_0 = tanh(c W + b), with separate W and b per layer
 
 Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder", appendix A.2,
-https://arxiv.org/abs/1406.1078. Bahdanau et al. 2015 take the backward half of c alone. Cost: C D a layer.
+https://arxiv.org/abs/1406.1078. Bahdanau et al. 2015 use only the backward half of c. Cost: C D per layer.
 """
 
 import flax.linen as nn
@@ -22,11 +22,11 @@ __all__ = ['Projected']
 
 
 class Projected(nn.Module):
-    """Bridge that makes the decoder's first states from the context vector, by one tanh layer."""
+    """Bridge that maps the context vector to the decoder's initial states by one tanh layer."""
 
     @nn.compact
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
-        """Return states in the shapes of `start`, made from the context vector."""
+        """Return initial states, in the shapes of `start`, computed from the context vector."""
         leaves, tree = jax.tree.flatten(start)
         ends = np.cumsum([leaf.shape[-1] for leaf in leaves])
         shape = (encoded.context.shape[-1], int(ends[-1]))

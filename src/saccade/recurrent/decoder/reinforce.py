@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""REINFORCE: a choice is drawn, and becomes likelier where the loss after it was lower than expected.
+"""REINFORCE: a sampled choice becomes more likely if the loss after it was lower than expected.
 
     gradient = d loss + sum over i of (loss from i on - b_i) d log alpha_i[j_i],      j_i ~ alpha_i
 
 Williams 1992, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning",
 https://doi.org/10.1007/BF00992696, as Xu et al. 2015 train hard attention, https://arxiv.org/abs/1502.03044. Unbiased,
-and of much variance, which the baseline b lowers. The choices' log odds are reported in the collection 'choices', and a
-task that knows the losses adds `ops.reinforce:surrogate`. Cost: D a step.
+with high variance, which the baseline b reduces. The choices' log odds are reported in the collection 'choices', and
+the task, which computes the losses, adds `ops.reinforce:surrogate`. Cost: D per step.
 """
 
 import flax.linen as nn
@@ -28,7 +28,7 @@ __all__ = ['Reinforce']
 class Drawn:
     """REINFORCE estimator, with the weights of its baseline.
 
-    Attributes: kernel and bias of the baseline, b = s W + c; no gradient flows from it to the state.
+    Attributes: kernel and bias of the baseline, b = s W + c; its gradient is stopped at the state.
     """
 
     kernel: Float[Array, 'D 1'] | None
@@ -52,8 +52,8 @@ class Drawn:
 class Reinforce(nn.Module):
     """REINFORCE estimator.
 
-    Attributes: learned, whether the baseline depends on the state; or else it is one number that training moves
-    towards the mean loss, as a moving average does."""
+    Attributes: learned, whether the baseline depends on the state; otherwise it is one trained scalar, which approaches
+    the mean loss like a moving average."""
 
     learned: bool = True
 

@@ -5,8 +5,8 @@
     e_ij = score(s_i, h_j),    alpha_i = softmax(e_i),    c_i = sum_j alpha_ij h_j
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", equations 5 and 6,
-https://arxiv.org/abs/1409.0473; the name is from Xu et al. 2015, https://arxiv.org/abs/1502.03044. Any softmax may
-replace the softmax. The score function projects the source once. Cost: T S (A + C), beside the score's.
+https://arxiv.org/abs/1409.0473; the name is from Xu et al. 2015, https://arxiv.org/abs/1502.03044. Any softmax variant
+can be used. The score function projects the source once. Cost: T S (A + C), plus that of the score function.
 """
 
 import flax.linen as nn
@@ -26,7 +26,7 @@ __all__ = ['Soft']
 class SoftAttender(AttenderBase):
     """Soft attention, with its weights.
 
-    Attributes: score_function of decoder and source states; softmax, how scores become weights.
+    Attributes: score_function of decoder and source states; softmax variant.
     """
 
     score_function: ScoreFunction
@@ -44,7 +44,7 @@ class SoftAttender(AttenderBase):
 class Soft(nn.Module):
     """Soft attention.
 
-    Attributes: score of decoder and source states; softmax, how scores become weights.
+    Attributes: score function of decoder and source states; softmax variant.
     """
 
     score: Part

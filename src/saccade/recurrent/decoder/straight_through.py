@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Straight-through estimator: a one-hot choice is drawn, and its gradient is passed on to the odds.
+"""Straight-through estimator: a sampled one-hot choice, whose gradient is passed to the odds unchanged.
 
     forward j ~ alpha, one-hot;    backward d one-hot / d alpha = 1
 
 Bengio, Leonard, Courville 2013, "Estimating or Propagating Gradients Through Stochastic Neurons for Conditional
-Computation", section 4, https://arxiv.org/abs/1308.3432. Biased, and of little variance. Cost: none.
+Computation", section 4, https://arxiv.org/abs/1308.3432. Biased, with low variance. Cost: none.
 """
 
 import flax.linen as nn
@@ -21,7 +21,7 @@ __all__ = ['StraightThrough']
 
 @struct.dataclass
 class Straight:
-    """Straight-through estimator: a drawn one-hot choice, with the gradient of the odds."""
+    """Straight-through estimator: a sampled one-hot choice, with the gradient of the odds."""
 
     def __call__(self, odds: Odds, states: Float[Array, 'B T D'], key: PRNGKey) -> tuple[Odds, dict]:
         drawn = one_hot(jnp.argmax(noisy(odds, key), axis=-1), odds)
@@ -29,7 +29,7 @@ class Straight:
 
 
 class StraightThrough(nn.Module):
-    """Straight-through estimator of the gradient of a drawn choice. It has no parameters."""
+    """Straight-through estimator of the gradient of a sampled choice. It has no parameters."""
 
     def __call__(self, width: int) -> Estimator:
         return Straight()

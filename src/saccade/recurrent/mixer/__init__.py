@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent and convolutional mixers, one a file, which a block has instead of attention.
+"""Recurrent and convolutional mixers, alternatives to attention; one per file.
 
-Not here: linear attention and other mixers with queries and keys (`attention/`).
+Linear attention and other mixers with queries and keys are in `attention/`.
 """
 
 from saccade.lazy import lazy_names

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bidirectional recurrent encoder layer: one cell from each end of a document, so every token sees all others.
+"""Bidirectional recurrent encoder layer: a forward and a backward cell, so every token depends on all others.
 
     f_t = cell(f_(t-1), x_t);   b_t = cell'(b_(t+1), x_t);   y_t = [f_t ; b_t] W
 
-Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.org/10.1109/78.650093. It cannot be
-causal nor decode. Cost: twice a cell's, and 2 D^2 a token; the two do not wait for each other.
+Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.org/10.1109/78.650093. Causal use and
+decoding are not supported. Cost: twice that of a cell, plus 2 D^2 per token; the directions can run in parallel.
 """
 
 from typing import Any, ClassVar, NoReturn
@@ -26,7 +26,7 @@ __all__ = ['Bidirectional']
 class Bidirectional(Layer):
     """Bidirectional recurrent encoder layer.
 
-    Attributes: cell of each direction, of any width; dropout of the output; output_init of W.
+    Attributes: cell of each direction, of any width; dropout of the output; output_init, the initialiser of W.
     """
 
     cell: Part[Cell]
@@ -50,9 +50,9 @@ class Bidirectional(Layer):
         return nn.Dropout(self.dropout)(y, deterministic=not train), None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
-        """Refuse to decode.
+        """Raise an error: decoding is not supported.
 
         Raises:
-            UserError: always, since every token depends on later ones.
+            UserError: always; every token depends on later tokens.
         """
         raise UserError('recurrent.mixer.bidirectional:Bidirectional cannot decode: every token depends on later ones')

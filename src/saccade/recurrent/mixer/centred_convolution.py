@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Centred convolution, for encoders: a token sees the M tokens around it, before and after.
+"""Centred convolution over M tokens around each token, for encoders.
 
     y_t = b + sum over m = 0 .. M-1 of x_(t+h-m) W_m,    h = floor(M / 2)
 
-Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", https://arxiv.org/abs/1705.03122, whose encoder it
-is. It cannot be causal nor decode. Cost: M D^2 a token, or M D if it is depthwise.
+The encoder of Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", https://arxiv.org/abs/1705.03122.
+Causal use and decoding are not supported. Cost: M D^2 per token, or M D if it is depthwise.
 """
 
 from typing import Any, ClassVar, NoReturn
@@ -20,14 +20,14 @@ __all__ = ['CentredConvolution']
 class CentredConvolution(Convolution):
     """Centred convolution over tokens, for encoders.
 
-    Attributes: those of Convolution.
+    Attributes: the attributes of Convolution.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         causal=False, cross=False, terms=False, cached=False, equivariant=False, time='B T M D^2', memory='B T D'
     )
     sees_others: ClassVar[bool] = True
-    example: ClassVar[dict[str, Any]] = {'size': 17, 'depthwise': True}  # sees all of the rows that it is tried on
+    example: ClassVar[dict[str, Any]] = {'size': 17, 'depthwise': True}  # covers the rows of the tests
 
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, None]:
         """Convolve whole sequences; there is no state."""
@@ -35,9 +35,9 @@ class CentredConvolution(Convolution):
         return self.convolve(x, own_segments(self, context), (self.size - 1 - ahead, ahead), train), None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
-        """Refuse to decode.
+        """Raise an error: decoding is not supported.
 
         Raises:
-            UserError: always, since a token depends on later ones.
+            UserError: always; a token depends on later tokens.
         """
         raise UserError('recurrent.mixer.centred_convolution:CentredConvolution cannot decode: it looks ahead')

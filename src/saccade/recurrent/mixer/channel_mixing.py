@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Channel mixing (RWKV): a feed-forward layer whose inputs are mixed with those of the token before, and its gate.
+"""Channel mixing (RWKV): a gated feed-forward layer whose input interpolates each token and the previous one.
 
-    z_t = m * x_t + (1 - m) * x_{t-1};   y_t = sigmoid(Wr z^r_t) * (Wv relu(Wk z^k_t)^2),   m of its own for r and k
+    z_t = m * x_t + (1 - m) * x_{t-1};   y_t = sigmoid(Wr z^r_t) * (Wv relu(Wk z^k_t)^2),   separate m for r and k
 
 Peng et al. 2023, "RWKV: Reinventing RNNs for the Transformer Era", channel mixing, https://arxiv.org/abs/2305.13048
-That of RWKV-7 has no gate: Peng et al. 2025, section 4.2, https://arxiv.org/abs/2503.14456
-As it reads another token it is a mixer: give it a block of its own, `feedforward=None`, after that of the time mixing.
-m starts from a half. Cost: 2 D F + D^2 a token, without a gate 2 D F; the state to decode with is D.
+RWKV-7 has no gate: Peng et al. 2025, section 4.2, https://arxiv.org/abs/2503.14456
+As it reads another token it is a mixer: use it in a block with `feedforward=None`, after the block of the time mixing.
+m is initialised to 1/2. Cost: 2 D F + D^2 per token, without a gate 2 D F; decoding state D.
 """
 
 from typing import Any, ClassVar
@@ -30,8 +30,8 @@ __all__ = ['ChannelMixing']
 class ChannelMixing(ReadsNewest):
     """Channel mixing.
 
-    Attributes: size, 2 tokens; ratio F/D; gate, function of z^r Wr, None for no gate; kernel_init of Wr [D D] and
-    Wk [D F]; output_init of Wv [F D].
+    Attributes: size, 2 tokens; ratio F/D; gate, activation of z^r Wr, None for no gate; kernel_init, the initialiser of
+    Wr [D D] and Wk [D F]; output_init, the initialiser of Wv [F D].
     """
 
     size: int = 2
@@ -50,7 +50,7 @@ class ChannelMixing(ReadsNewest):
         """Return the feed-forward layer's output at each token.
 
         Raises:
-            UserError: `size` is not 2, or `ratio` leaves no hidden unit.
+            UserError: `size` is not 2, or `ratio` gives no hidden units.
         """
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
         if self.size != 2 or not F:

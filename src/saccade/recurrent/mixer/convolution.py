@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Causal convolution instead of attention: a token sees itself and the M - 1 tokens before it, by fixed weights.
+"""Causal convolution over each token and the M - 1 tokens before it, instead of attention.
 
-    y_t = b + sum over m = 0 .. M-1 of x_(t-m) W_m           W_m a matrix, or a factor for each feature
+    y_t = b + sum over m = 0 .. M-1 of x_(t-m) W_m           W_m a matrix, or a factor per feature if depthwise
 
-Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", https://arxiv.org/abs/1705.03122; with factors it is
-depthwise: Kaiser et al. 2018, "Depthwise Separable Convolutions for Neural Machine Translation",
-https://arxiv.org/abs/1706.03059. Tokens n apart meet after n / (M - 1) layers. It is causal, reads its own document
-alone, and has no scores; theirs gates its output too, as a block's feed-forward layer may. Cost: M D^2 a token, or M D;
-the state to decode with is M D, whatever its capacity.
+Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", https://arxiv.org/abs/1705.03122; depthwise: Kaiser
+et al. 2018, "Depthwise Separable Convolutions for Neural Machine Translation", https://arxiv.org/abs/1706.03059.
+Tokens at distance n interact after n / (M - 1) layers. It is causal, without cross-attention and scores, and does not
+cross documents. The paper's also gates its output; here a gated feed-forward layer can do so. Cost: M D^2 per token,
+or M D if depthwise; decoding state M D, independent of the capacity.
 """
 
 from typing import Any, ClassVar
@@ -28,8 +28,8 @@ __all__ = ['Convolution']
 class Convolution(ReadsNewest, kw_only=True):
     """Causal convolution over tokens.
 
-    Attributes: size, M in tokens; depthwise, whether taps are factors; bias, whether there is b; dropout of the output;
-    kernel_init of W.
+    Attributes: size, M in tokens; depthwise, whether W_m is a factor per feature; bias, whether to add b; dropout of
+    the output; kernel_init, the initialiser of W.
     """
 
     depthwise: bool
@@ -39,13 +39,13 @@ class Convolution(ReadsNewest, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(
         full=False, cross=False, terms=False, equivariant=False, time='B T M D^2', memory='B T D', state='M D'
     )
-    example: ClassVar[dict[str, Any]] = {'size': 9, 'depthwise': False}  # as wide as the rows that it is tried on
+    example: ClassVar[dict[str, Any]] = {'size': 9, 'depthwise': False}  # covers the rows of the tests
 
     @nn.compact
     def convolve(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
         """Return the convolution at each token."""
         D = x.shape[-1]
-        # Drawn as the matrix of all that a token reads, and named as what mixers end with.
+        # Initialised as one matrix over all inputs of a token, and named like the output projection of other mixers.
         axes, shape = ('X D', (self.size, D)) if self.depthwise else ('D -> D', (self.size * D, D))
         drawn = parameter(self, 'output', axes, self.kernel_init(), shape, decays=self.depthwise)
         kernel = drawn if self.depthwise else drawn.reshape(self.size, D, D)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of causal mixers in which a token reads itself and a fixed number of tokens before it."""
+"""Base class of causal mixers in which a token reads itself and a fixed number of tokens before it."""
 
 import jax
 import jax.numpy as jnp
@@ -13,14 +13,14 @@ from saccade.types import Count, Hidden, Layer, LayerContext, Share
 
 @struct.dataclass
 class Newest:
-    """Decoding state: each row's newest tokens, the newest last; segment 0 where there is none."""
+    """Decoding state: the newest tokens of each row, the newest last; segment 0 marks an empty slot."""
 
     x: Float[Array, 'B M D']
     segments: Int[Array, 'B M']
 
 
 class ReadsNewest(Layer):
-    """Base of causal mixers in which a token reads itself and the M - 1 tokens before it.
+    """Base class of causal mixers in which a token reads itself and the M - 1 tokens before it.
 
     Attributes: size, M in tokens; dropout of the output.
     """
@@ -29,11 +29,11 @@ class ReadsNewest(Layer):
     dropout: Share = 0.0
 
     def convolve(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
-        """Return the output of each token. To be overridden; it makes parameters.
+        """Return the output of each token, and create the parameters. Abstract.
 
         Args:
-            segments: no token reads one of another segment; 0 is padding.
-            ends: tokens of padding that a token may read before the first of a row, and after the last.
+            segments: a token reads only tokens of its own segment; 0 is padding.
+            ends: number of padding tokens to add before the first and after the last token of a row.
         """
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class ReadsNewest(Layer):
         if state is None:
             return self.convolve(x, segments, ends, train), None
         segments = jnp.concatenate([state.segments, segments], axis=1)
-        # What is no token stands first, so that no tap is spent on padding between a row's tokens.
+        # Padding is moved to the front, so that there is none between a row's tokens.
         order = jnp.argsort(segments != 0, axis=1, stable=True)
         x, segments = (
             _taken(jnp.concatenate([state.x, x.astype(state.x.dtype)], axis=1), order),

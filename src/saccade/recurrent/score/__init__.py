@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Score functions between a decoder state and the encoder states: dot, general, additive.
 
-Not here: score terms of multi-head attention (`score/`), which change scores that there are already.
+Score terms of multi-head attention, which modify existing scores, are in `score/`.
 """
 
 from saccade.lazy import lazy_names

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Additive score: a small network of a decoder state and a source state. Luong's "concat" is the same.
+"""Additive score: a network with one hidden layer on a decoder state and a source state. Luong's "concat" is the same.
 
     score(s, h) = v . tanh(s W_s + h W_h) = v . tanh([s ; h] W),    W = [W_s ; W_h]
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", appendix A.1.2,
 https://arxiv.org/abs/1409.0473; Luong et al. 2015, equation 8, https://arxiv.org/abs/1508.04025
-h W_h is made once for all steps. Cost: T S A, with a tanh in each; T D A, and S C A once.
+h W_h is computed once for all steps. Cost: T S A, with a tanh each; T D A, and S C A once.
 """
 
 import flax.linen as nn
@@ -22,7 +22,7 @@ __all__ = ['Additive']
 class Additive(nn.Module):
     """Additive score, v . tanh(s W_s + h W_h).
 
-    Attributes: width, A of the small network.
+    Attributes: width, A, the number of hidden units.
     """
 
     width: Count

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dot-product score of a decoder state and a source state, which must be of one width.
+"""Dot-product score of a decoder state and a source state, which must have the same width.
 
     score(s, h) = s . h
 

@@ -5,7 +5,7 @@
     score(s, h) = s . (h W)
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 8,
-https://arxiv.org/abs/1508.04025. h W is made once for all steps. Cost: T S D, and S C D once.
+https://arxiv.org/abs/1508.04025. h W is computed once for all steps. Cost: T S D, and S C D once.
 """
 
 import flax.linen as nn
