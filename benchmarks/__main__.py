@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure speed and memory, compared with a peer library in the same run.
 
-python -m benchmarks --what=training --size=A     # beside nanoGPT's model in PyTorch
-python -m benchmarks --what=masked --peer=eager   # beside BertForMaskedLM of transformers
-python -m benchmarks --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
-python -m benchmarks --what=decoding              # beside `generate` of transformers
+python -m benchmarks --what=training --size=A     # next to nanoGPT's model in PyTorch
+python -m benchmarks --what=masked --peer=eager   # next to BertForMaskedLM of transformers
+python -m benchmarks --what=seq2seq --size=marian # next to MarianMTModel, or t5, in training and in decoding
+python -m benchmarks --what=decoding              # next to `generate` of transformers
 python -m benchmarks --what=memory                # of attention, by length
 python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
-python -m benchmarks --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
+python -m benchmarks --what=search                # of a bi-encoder next to a cross-encoder, by number of texts
 python -m benchmarks --what=utilisation           # of a config, on a GPU or TPU
 """
 

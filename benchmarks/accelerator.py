@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ten minutes on one accelerator are for: rows in order of worth, each within its time, written as they come.
+"""Rows of ten minutes on one accelerator, in order of worth, each within its time, written as they come.
 
 A row is measured in a worker process, so that one that fails or hangs takes no other with it, and peers get the whole
 device. The record is one JSON file, whole after each row; the next start goes on where the last one ended: rows that

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     if lacking:
         print(f'left out, as no registry gave it: {", ".join(lacking)}; rows that need it say so', file=sys.stderr)
     if peers := lacks(python, PEERS):
-        print(f'left out, as it is not here: {", ".join(peers)}; so is what stands beside it', file=sys.stderr)
+        print(f'left out, as it is not here: {", ".join(peers)}; its rows too', file=sys.stderr)
     path = os.pathsep.join(filter(None, [str(linked()), str(ROOT), os.environ.get('PYTHONPATH')]))
     command = [python, '-m', 'benchmarks.accelerate', *arguments]
     os.chdir(ROOT)
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def requirements() -> dict[str, list[str]]:
-    """What the package requires, and its extra `train`, as in pyproject.toml."""
+    """Requirements of the package and of its extra `train`, as in pyproject.toml."""
     project = tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']
     return {
         group: [each.partition(';')[0].strip() for each in given]

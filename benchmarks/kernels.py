@@ -3,7 +3,7 @@
 """Attention kernels side by side: what each serves, on which platform, in how much memory, and that they agree.
 
 Memory is that of the compiled program, forward and backward, on the devices here or on a TPU slice that is nowhere
-near; nothing is run for it. Whether kernels agree is seen by running them, beside the whole score matrix in float32.
+near; nothing is run for it. Whether kernels agree is seen by running them, next to the whole score matrix in float32.
 """
 
 import functools
@@ -50,7 +50,7 @@ NEAR = {'bfloat16': 2e-2, 'float32': 1e-5}  # of the largest number of an array
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked of a kernel. Attributes: mask, of so many tokens a row; what else the scoring has."""
+    """Requirements on a kernel. Attributes: mask, of so many tokens a row; what else the scoring has."""
 
     mask: Callable[[int], Mask]
     rest: Mapping[str, Any]
@@ -110,7 +110,7 @@ def kernels(lengths: Sequence[int], device: Any, where: str) -> Report:
 
 
 def lacks(name: str, case: str, tokens: int = 128) -> str:
-    """What a kernel lacks of a case on the platform that it is for, in words; nothing where it serves it."""
+    """Missing features of a kernel for a case on its platform, in words; empty if none."""
     kernel = KERNELS[name](**ANYWHERE.get(name, {}), parent=None)
     return _refusal(kernel, _given(2, tokens, jnp.bfloat16, KEY_HEADS), CASES[case].scoring(tokens))
 
@@ -136,7 +136,7 @@ def bytes_or_words(name: str, length: int, device: Any) -> int | str | None:
 
 
 def differences(name: str, case: str, dtype: str, tokens: int) -> list[float] | str:
-    """How far a kernel's output and gradients are from the whole matrix in float32, as shares of the largest number.
+    """Distance of a kernel's output and gradients from the whole matrix in float32, as shares of the largest number.
 
     Returns: of the output and of the gradients by queries, keys and values; or why the kernel cannot, in words.
     """

@@ -37,7 +37,7 @@ class Decoding:
         return self._generate(prompts(self._size, batch))
 
     def gap(self, prefix: list[int], first: int, second: int) -> float:
-        """How far the logit of one next token is above that of another, after a prefix."""
+        """Difference of the logits of two next tokens, after a prefix."""
         tokens = jnp.array([prefix], jnp.int32)
         context = LayerContext(jnp.arange(len(prefix))[None])
         logits = self._model.apply({'params': self._params}, tokens, context, False)[0, -1]

@@ -66,7 +66,7 @@ class Rows:
         }
 
     def agree(self, kernel: str, tokens: int, cases: Sequence[str]) -> Row:
-        """How far a kernel's outputs and gradients are from the whole matrix in float32, for each case and dtype."""
+        """Distance of a kernel's outputs and gradients from the whole matrix in float32, for each case and dtype."""
         found, beyond, refused = {}, [], 0
         for dtype, near in kernels.NEAR.items():
             for case in cases:

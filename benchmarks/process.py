@@ -29,7 +29,7 @@ class LateError(UserError):
 class Worker:
     """Worker process of a variant. A context manager; the process ends with it.
 
-    Attributes: environment, variables of the process beside those of this one.
+    Attributes: environment, further variables of the process.
     """
 
     environment: Mapping[str, str] = ENVIRONMENT

@@ -155,7 +155,7 @@ def _scores(model: Any, params: Any, tokens: Int[Array, 'B T']) -> Float[Array, 
 
 
 def _in_batches(read: Callable[[Any], Array], tokens: np.ndarray, rows: int) -> np.ndarray:
-    """What is read of all rows, in batches of which the last is filled up, so that one program serves."""
+    """Outputs for all rows in batches of one size, the last one padded, so that one program serves."""
     found = []
     for start in range(0, len(tokens), rows):
         some = tokens[start : start + rows]

@@ -3,7 +3,7 @@
 """Building of parts: a config's nested specs become nested parts.
 
 A spec is a dict with `use`, the import path of a class or function, and its arguments by name. A path that
-starts with one of Saccade's own packages is looked up there; any other is imported as it stands, so a variant
+starts with one of Saccade's own packages is looked up there; any other is imported as written, so a variant
 may live in the user's own repository.
 """
 
@@ -42,7 +42,7 @@ def build(spec: Any, path: str = 'config', hint: Any = Any) -> Part:
 
     Args:
         spec: a dict with `use`.
-        path: where the spec stands in the config, for error messages.
+        path: of the spec in the config, for error messages.
         hint: type of the field that takes the part, as `fields` has it.
 
     Raises:
@@ -118,7 +118,7 @@ def load_target(use: Any, path: str = 'use') -> Any:
 def modules(package: str) -> Iterator[types.ModuleType]:
     """Import the files of one of Saccade's own packages, less those that only hold what the others inherit.
 
-    A module stands for itself.
+    A module counts as a package of one file.
     """
     found = importlib.import_module(f'saccade.{package}')
     if not hasattr(found, '__path__'):
@@ -178,7 +178,7 @@ def lacking(target: Any, protocol: type) -> list[str]:
 
 
 def refused(part: Part, protocol: type) -> str:
-    """That a part is none of a protocol's, with the reason that its class gives under `why_not`."""
+    """Message that a part does not satisfy a protocol, with the reason that its class gives under `why_not`."""
     reason = getattr(part.target, 'why_not', {}).get(protocol.__name__)
     article = 'an' if protocol.__name__[0] in 'AEIOU' else 'a'
     return f'{part.name} is not {article} {protocol.__name__}' + (f', as {reason}' if reason else '')
@@ -241,7 +241,7 @@ def _parameters(target: Any) -> tuple[inspect.Parameter, ...]:
 
 
 def _given(hint: Any) -> int | None:
-    """How many arguments the caller of a part gives it, by the hint's `Part[Callable]`; None where it has none."""
+    """Number of arguments that the caller of a part gives it, by the hint's `Part[Callable]`; None where it has none."""
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is not Part:
         return next((count for count in map(_given, arguments) if count is not None), None)
@@ -305,7 +305,7 @@ def shortened(value: Any) -> str:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type. A bool is no number, and every item of a tuple counts."""
+    """True if a value is of a type. A bool is no number, and every item of a tuple counts."""
     if isinstance(value, bool) and hint is not Any and bool not in (hint, *typing.get_args(hint)):
         return False
     # A tuple of any length is checked at one item, chosen at random: so each item goes in alone.
@@ -314,7 +314,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _any_length(hint: Any) -> bool:
-    """Whether a hint is, or admits, a tuple of any length."""
+    """True if a hint is, or admits, a tuple of any length."""
     return Ellipsis in typing.get_args(hint) or any(map(_any_length, typing.get_args(hint)))
 
 
@@ -339,7 +339,7 @@ def _own(made: type, name: str) -> Any:
 
 
 def _callable_alike(given: Any, wanted: Any) -> bool:
-    """Whether `given` takes every argument of `wanted` by name and requires no other."""
+    """True if `given` takes every argument of `wanted` by name and requires no other."""
     if not callable(given):
         return False
     names = {parameter.name for parameter in _parameters(wanted)}

@@ -71,7 +71,7 @@ def conventional(made: type) -> Any:
 
 
 def part_of(spec: Mapping[str, Any]) -> Part:
-    """Return the part of a spec, as it stands in a config: a dict with `use` and the part's fields."""
+    """Return the part of a spec, as in a config: a dict with `use` and the part's fields."""
     return build(spec, 'spec')
 
 

@@ -76,7 +76,7 @@ def require_trusted(config: Any, where: str) -> None:
 
     Args:
         config: a whole config, or a spec.
-        where: the file that it stands in.
+        where: the file that contains it.
 
     Raises:
         UserError: it names such code; all of its fields, and the flag that would allow it, are named.
@@ -105,7 +105,7 @@ def outside(config: Any) -> list[str]:
 
 
 def _uses(config: Any) -> list[tuple[str, str]]:
-    """Each `use` of a config, at any depth, with the field that it stands in."""
+    """Each `use` of a config, at any depth, with its field."""
     found, left = [], [('', config)]
     while left:
         path, value = left.pop()
@@ -120,7 +120,7 @@ def _uses(config: Any) -> list[tuple[str, str]]:
 
 
 def _is_ours(use: str) -> bool:
-    """Whether it is a part of the package, or one of the names of jax and optax that are safe."""
+    """True for a part of the package and for a listed name of jax or optax."""
     module, _, name = use.removeprefix('saccade.').partition(':')
     return name in parts().get(module, ()) or name in THEIRS.get(module, '').split()
 
@@ -131,13 +131,13 @@ def _is_trusted(use: str) -> bool:
 
 
 def _is_elsewhere(root: str) -> bool:
-    """Whether a top-level module may be one of the user's: neither ours nor the standard library's."""
+    """True if a top-level module may be one of the user's: neither ours nor the standard library's."""
     ours = root == 'saccade' or (_OURS / root).is_dir() or (_OURS / f'{root}.py').is_file()
     return bool(_MODULE.fullmatch(root)) and root not in sys.stdlib_module_names and not ours
 
 
 def _is_installed(module: str) -> bool:
-    """Whether a module is Python's, ours, or of a distribution that is installed."""
+    """True if a module is Python's, ours, or of a distribution that is installed."""
     root = module.partition('.')[0]
     return not _is_elsewhere(root) or root in packages_distributions()
 

@@ -46,7 +46,7 @@ _PUBLIC = {  # where jax and optax show what they define elsewhere
 
 @functools.cache
 def rooms() -> Mapping[str, list[Any]]:
-    """Return the parts by room, which is the first word of their import paths; those of a module follow each other."""
+    """Return the parts by room, which is the first word of their import paths; parts of one module are adjacent."""
     found: dict[str, list[Any]] = {}
     for module, names in parts().items():
         found.setdefault(module.partition('.')[0], []).extend(load(f'{module}:{name}') for name in names)
@@ -222,7 +222,7 @@ def _is_class(part: Any) -> bool:
 
 
 def _split(words: str) -> tuple[str, str, str]:
-    """Return what stands before "Attributes", their text, and what follows, without what is raised."""
+    """Return the text before "Attributes", their text, and what follows, without what is raised."""
     found = _ATTRIBUTES.search(words)
     if not found:
         return _SECTION.split(words)[0].strip(), '', ''

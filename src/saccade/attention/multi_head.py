@@ -7,7 +7,7 @@
 Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2, https://arxiv.org/abs/1706.03762
 With `key_value_heads` K < N it is grouped-query attention (Ainslie et al. 2023, https://arxiv.org/abs/2305.13245),
 with K = 1 multi-query (Shazeer 2019, https://arxiv.org/abs/1911.02150). The kernel says how the heads
-attend. Cost: (2 + 2/G) T D N H for the projections, beside the kernel's.
+attend. Cost: (2 + 2/G) T D N H for the projections, plus the kernel's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

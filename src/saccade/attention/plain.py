@@ -5,8 +5,8 @@
     A = softmax(scale Q K^T + terms, masked);  Y = A V
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
-Any softmax variant serves. With `query_chunks` the queries are taken in so many parts, each of which attends only
-to the span of keys that the mask leaves it. It can return the weights (collection 'weights'). Cost: B N T S
+Any softmax variant serves. With `query_chunks` the queries are split into that number of chunks; a chunk attends only
+to the span of keys that its mask allows. It can return the weights (collection 'weights'). Cost: B N T S
 in time and in memory.
 """
 

@@ -19,7 +19,7 @@ _NEIGHBOURS, _HIDDEN = 3, (64,)
 
 @declares(fraction('accuracy'), fraction('linear_accuracy'), fraction('mlp_accuracy'))
 def classifiers(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
-    """Return the accuracy of 3 nearest neighbours as `accuracy`, and those of the others under their names.
+    """Return the accuracy of 3 nearest neighbours as `accuracy`, `linear_accuracy` and `mlp_accuracy`.
 
     Raises:
         UserError: scikit-learn is not installed.

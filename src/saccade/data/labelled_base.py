@@ -74,7 +74,7 @@ class LabelledFilesBase(LabelledBase):
         return read_records(path, tuple(self.inputs.values()))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: ProcessorBase) -> Split:
-        """Return the rows of files whose classes are not known; `names` are those of the classes.
+        """Return the rows of files whose classes are unknown. Args: names, of the classes.
 
         Raises:
             UserError: a file cannot be read, or the processor refuses it.

@@ -30,7 +30,7 @@ class Weight:
     """Mapping of one Hugging Face tensor to our parameters.
 
     Attributes:
-        theirs: its name, without the family's prefix; * stands for the number of the layer.
+        theirs: its name, without the family's prefix; * is the number of the layer.
         layout: from its axes to ours within a layer, as einops writes it, in the letters of the axis table.
             Where the tensor holds several of our parameters, their axis is `part`, and the first of ours.
         ours: the paths of the parameters that it holds, in order.
@@ -82,7 +82,7 @@ class Family:
         constants: names of tables that are the same in every model of the family -> the table.
         like: family of which this is a variant; a model that fits both is exported as the other.
         architecture: name of the model's class in transformers, of a family without heads.
-        outside: a regular expression of the names that never have the prefix: those of heads.
+        outside: a regular expression of the names that never have the prefix, as of heads.
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
     """
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistral: Llama with a window of attention, and without biases.
 
-Jiang et al. 2023, "Mistral 7B", https://arxiv.org/abs/2310.06825; the names and settings are those of
+Jiang et al. 2023, "Mistral 7B", https://arxiv.org/abs/2310.06825; names and settings are as in
 `MistralForCausalLM` in transformers.
 """
 

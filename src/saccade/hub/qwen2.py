@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Qwen 2 and 2.5: Llama with biases of queries, keys and values.
 
-Yang et al. 2024, "Qwen2 Technical Report", https://arxiv.org/abs/2407.10671; the names and settings are those of
+Yang et al. 2024, "Qwen2 Technical Report", https://arxiv.org/abs/2407.10671; names and settings are as in
 `Qwen2ForCausalLM` in transformers.
 """
 

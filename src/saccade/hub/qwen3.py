@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Qwen 3: Llama with a norm of each query and key, and heads of a width of their own.
 
-Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; the names and settings are those of
+Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; names and settings are as in
 `Qwen3ForCausalLM` in transformers.
 """
 

@@ -249,7 +249,7 @@ class Both(Leaf):
 
 @dataclass(frozen=True)
 class OneOf:
-    """Templates of which config.json chooses one. Attributes: the choice, by name; the templates, by name."""
+    """Alternative templates: config.json chooses one. Attributes: the choice, by name; the templates, by name."""
 
     choice: Callable[[Config], str]
     templates: Mapping[str, Mapping[str, Any]]
@@ -390,7 +390,7 @@ def activation_name(value: Any) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two parts are equal with their defaults."""
+    """True if two parts are equal with their defaults."""
     if not (isinstance(one, Part) and isinstance(other, Part)):
         return one == other
     first, second = all_fields(one), all_fields(other)

@@ -83,7 +83,7 @@ def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
 
 
 def _roles(tokenizer: Tokenizer, model: Part) -> dict[str, str]:
-    """Return special tokens by role: those of the folder that the tokenizer came from, else by their names."""
+    """Return special tokens by role: as in the folder of the tokenizer, else by their names."""
     names = {
         'pad_token': _PADS, 'mask_token': _MASKS, 'unk_token': (UNKNOWN, '<unk>'), 'cls_token': OPENS,
         'sep_token': CLOSES,

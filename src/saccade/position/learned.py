@@ -48,7 +48,7 @@ class Learned(nn.Module):
         return x + self._read(table.astype(jnp.float32), positions).astype(x.dtype)
 
     def _longest(self) -> int:
-        """How many positions the rows serve; the last of them reads at most the last row."""
+        """Number of positions that the rows serve; the last of them reads at most the last row."""
         return int((self.length - 1) * self.stretch) + 1
 
     def _read(self, table: Float[Array, 'length D'], positions: Int[Array, 'B T']) -> Float[Array, 'B T D']:

@@ -353,7 +353,7 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _Seal:
-    """What is known of a step beside its arrays. `files` has bytes and digest by path within the step."""
+    """Record of a step without its arrays. `files` has bytes and digest by path within the step."""
 
     step: int
     metrics: Mapping[str, float]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Catalogue of parts: each is found by the protocol it satisfies among those listed in the packages of its kind.
 
-Each has a small spec. A part that needs other values than those of `VALUES` has `example`, a class variable with
+Each has a small spec. A part that needs values other than `VALUES` has `example`, a class variable with
 arguments for its spec.
 """
 
@@ -188,7 +188,7 @@ class Catalogue:
 
 
 def is_ours(part: Any) -> bool:
-    """Whether the package defines a part."""
+    """True if the package defines a part."""
     return part.__module__.startswith('saccade.')
 
 
@@ -209,7 +209,7 @@ def in_multi_head(kernel: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def can(spec: Mapping[str, Any]) -> Capabilities:
-    """What a part can do, with all that it is made of.
+    """Capabilities of a part with its inner parts.
 
     What a part can unless it is declared that it cannot, all of them must; what is declared alone, any of them may.
     Orders of cost are the outermost part's that says them.
@@ -230,17 +230,17 @@ def _satisfies(part: Any, protocol: type) -> bool:
 
 
 def _says_what_it_makes(part: Any) -> bool:
-    """Whether it is a class, or a function that names the class of what it returns."""
+    """True if it is a class, or a function that names the class of what it returns."""
     return isinstance(part, type) or isinstance(getattr(part, '__annotations__', {}).get('return'), type)
 
 
 def _joined(specs: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return the specs, and those of `more` that are not among them."""
+    """Return the specs, and the additional specs in `more`."""
     return specs | {name: given for name, given in more.items() if given not in specs.values()}
 
 
 def _nearest_miss(part: Any) -> str:
-    """What a part lacks of the kind that it comes nearest to."""
+    """Missing members of the nearest kind."""
     if not _says_what_it_makes(part):
         return 'it is no class, nor a function that says which class it returns'
     misses = []

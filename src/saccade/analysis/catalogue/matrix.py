@@ -58,7 +58,7 @@ def table(catalogue: Catalogue, kind: Kind) -> Table:
 
 
 def counts(catalogue: Catalogue) -> str:
-    """How many variants there are, in one line."""
+    """Number of variants, in one line."""
     return ', '.join(f'{len(catalogue.parts[kind])} {kind.name}s' for kind in KINDS)
 
 
@@ -116,7 +116,7 @@ def terms_of(spec: Spec) -> tuple[ScoreTerm, ...]:
 
 
 def is_causal(mask: Spec) -> bool:
-    """Whether no query attends to a key that follows it."""
+    """True if no query attends to a later key."""
     index = jnp.arange(LENGTH)
     return not np.triu(np.asarray(build(mask)()(index, index)), 1).any()
 

@@ -14,7 +14,7 @@ START, END = '<!-- made by: python launch/variants.py --write -->', '<!-- end of
 
 
 def section(catalogue: Catalogue) -> str:
-    """What stands between the two comments."""
+    """Text between the two comments."""
     lines = [(kind.name, _listed(catalogue, kind)) for kind in KINDS]
     return '\n\n'.join([counts(catalogue) + '.', markdown(Table('', ('kind', 'parts'), lines))])
 
@@ -35,7 +35,7 @@ def parted(readme: Path) -> tuple[str, str, str]:
     before, start, rest = text.partition(START)
     written, end, after = rest.partition(END)
     if not start or not end:
-        raise UserError(f'{readme}: there is no place for the variants; it stands between {START} and {END}')
+        raise UserError(f'{readme}: there is no place for the variants; it needs {START} and {END}')
     return before, written.strip('\n'), after
 
 

@@ -16,7 +16,7 @@ from saccade.data.uniform import Uniform
 
 __all__ = ['BucketSort', 'DuplicateString', 'MissingDuplicate', 'OddsFirst']
 
-_LACKING = 2  # stands where a letter was taken away
+_LACKING = 2  # in place of the removed letter
 
 
 class AnyLettersBase(WrittenBase):

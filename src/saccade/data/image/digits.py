@@ -27,12 +27,12 @@ _DARKEST = 16  # scikit-learn's pixels are counts from 0 to 16
 
 
 def stratified_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
-    """Which images are held out: a fifth of each class, always the same ones."""
+    """Indices of held-out images: a fifth of each class, always the same ones."""
     return stratified(labels, _FIFTH)
 
 
 def last_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
-    """Which images are held out: the last fifth as the file has them, which other people wrote: a harder split."""
+    """Indices of held-out images: the last fifth of the file, by other writers, a harder split."""
     return np.arange(len(labels)) >= round((1 - _FIFTH) * len(labels))
 
 

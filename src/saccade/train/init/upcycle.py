@@ -23,7 +23,7 @@ Array = jax.Array | np.ndarray  # of a run, or of a Hugging Face directory
 
 
 def grouped(params: Params, wanted: Mapping[str, Wanted], /) -> Params:
-    """Give attention fewer key/value heads: each is the mean of the group of heads that it stands for.
+    """Give attention fewer key/value heads: each is the mean of its group of heads.
 
     Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints",
     section 2.1, https://arxiv.org/abs/2305.13245. Differential attention, whose key heads are of two kinds, is not
