@@ -241,7 +241,7 @@ def _parameters(target: Any) -> tuple[inspect.Parameter, ...]:
 
 
 def _given(hint: Any) -> int | None:
-    """Number of arguments that the caller of a part gives it, by the hint's `Part[Callable]`; None where it has none."""
+    """Number of arguments that the caller of a part gives it, by the hint's `Part[Callable]`; None without a hint."""
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is not Part:
         return next((count for count in map(_given, arguments) if count is not None), None)
