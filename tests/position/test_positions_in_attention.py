@@ -202,7 +202,7 @@ def test_steps_replay_the_whole_with_shared_terms():
     ('settings', 'words'),
     [
         ({'shared': SCHEMES['alibi'], 'heads': (4, 2)}, r'number of heads, not \[2, 4\]'),
-        ({'shared': {'use': 'position.rotary:Rotary'}}, r'position\.rotary:Rotary makes none'),
+        ({'shared': {'use': 'position.rotary:Rotary'}}, r'position\.rotary:Rotary has none'),
     ],
 )
 def test_terms_that_cannot_be_shared_are_refused(settings, words):
