@@ -6,9 +6,12 @@ python tests/house.py [SOURCE]
 """
 
 import ast
+import contextlib
 import functools
+import io
 import re
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +21,8 @@ import jax
 import jax.numpy as jnp
 
 from saccade.build import build
+from saccade.train.config import load_config
+from saccade.train.loop import Options, train
 from saccade.types import LayerContext
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -176,12 +181,26 @@ def show_calls() -> None:
         params = {'params': mixer.init(jax.random.key(0), x, contexts[0], False)['params']}
         state = mixer.apply(params, x[:, :1], 16, method='init_state')
         for what, *given in (('', x, contexts[0], None), (' step', x[:, :1], contexts[1], state)):
-            found = calls(functools.partial(_trace, mixer, params, *given))
-            functions, files = len(found), len({file for file, _ in found})
-            print(f'{name}{what}: {sum(found.values())} calls of {functions} functions in {files} files')
+            print(f'{name}{what}: {_in_words(calls(functools.partial(_trace, mixer, params, *given)))}')
+
+
+def show_quickstart() -> None:
+    """Print how many calls two steps of the quickstart take, from the resolved config to the last checkpoint."""
+    config = load_config(
+        str(SOURCE.parents[1] / 'experiments/causal_lm/quickstart.py'), ['--config.steps=2', '--config.baseline=None']
+    )
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        found = calls(functools.partial(train, config, f'{folder}/run', Options(quiet=True)))
+    print(f'quickstart of two steps: {_in_words(found)}')
+
+
+def _in_words(found: Counter[tuple[str, str]]) -> str:
+    files = len({file for file, _ in found})
+    return f'{sum(found.values())} calls of {len(found)} functions in {files} files'
 
 
 if __name__ == '__main__':
     show(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE)
     show_words()
     show_calls()
+    show_quickstart()
