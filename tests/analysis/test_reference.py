@@ -98,8 +98,8 @@ def test_what_a_caller_gives_is_no_field():
 def test_a_function_says_what_it_does_after_its_module():
     page = reference.room_page('ops')
     assert page.startswith('# Pure functions of arrays\n\nPure functions of arrays: attention arithmetic')
-    assert 'Similarity of vectors: of those of norm 1' in page
-    assert 'Initialise a matrix by vectors of norm 1' in page
+    assert 'Similarity of vectors; for vectors of norm 1' in page
+    assert 'Return an initialiser of uniformly distributed unit vectors along an axis' in page
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ REFUSED = {
     'a packed Linformer': (Linformer(length=12, slots=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
     'a scale': (Performer(random_features=8), Scoring(Causal(), scale=-1.0), 'scale of the scores must be positive'),
     'the order of another sequence': (Linear(), Scoring(BY_POSITION), 'not by the positions of another'),
-    'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys do not fit the length of 6'),
+    'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys exceed the length of 6'),
 }
 
 

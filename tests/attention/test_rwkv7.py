@@ -243,5 +243,5 @@ def test_keys_of_zero_have_finite_gradients():
 
 def test_it_is_refused_in_both_directions():
     module = build({'use': 'attention.both_directions:BothDirections', 'mixer': SPEC})()
-    with pytest.raises(UserError, match=r'rwkv7:RWKV7 hands on'):
+    with pytest.raises(UserError, match=r'rwkv7:RWKV7 passes values on'):
         jax.eval_shape(lambda: module.init(jax.random.key(0), X, context(), False))

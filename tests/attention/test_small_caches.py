@@ -289,7 +289,7 @@ def test_sizes_that_do_not_fit_are_refused():
         made(GROUPED_LATENT, latents=0)
     with pytest.raises(UserError, match='value_rank must be at least 1, not 0'):
         made(PRODUCT, value_rank=0)
-    with pytest.raises(UserError, match='head_norm needs whole keys'):
+    with pytest.raises(UserError, match='head_norm is of whole keys'):
         made(PRODUCT, head_norm={'use': 'norm.rms:RMSNorm'})
     with pytest.raises(UserError, match='rotated_width 8 is more than the 6 features of a head'):
         made(TIED, rotated_width=8)

@@ -232,10 +232,13 @@ class Same:
     [
         (lambda: Dates(languages=('en', 'xx')), "no language 'xx'; there are en, de, fr, it, es"),
         (lambda: Dates(first=2000, last=1999), 'years of four digits'),
-        (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, and shortest is 4'),
-        (lambda: Recall(keys=2, values=1, pairs=3), 'asks 1 of 3 pairs of 2 keys'),
-        (lambda: data((Copy, SHORT), buckets=(8, 8)), r'data.buckets: \[8, 8\] must be lengths of 1 or more that grow'),
-        (lambda: data((Copy, SHORT), buckets=(0,)), r'data.buckets: \[0\] must be lengths of 1 or more that grow'),
+        (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, below shortest, 4'),
+        (lambda: Recall(keys=2, values=1, pairs=3), '1 queries of 3 pairs of 2 keys'),
+        (
+            lambda: data((Copy, SHORT), buckets=(8, 8)),
+            r'data.buckets: \[8, 8\] must be increasing lengths of 1',
+        ),
+        (lambda: data((Copy, SHORT), buckets=(0,)), r'data.buckets: \[0\] must be increasing lengths of 1 or more'),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):

@@ -186,7 +186,7 @@ def test_splits_differ_and_are_drawn_alike_again(prepared, tmp_path):
         (dict(fewest=16), 'multiples of 4, fewest <= most'),
         (dict(degree=2), r'data\.degree: 2 must be at least 3'),
         (dict(degree=4), r'data\.degree: 4 .* less than the 4 nodes'),
-        (dict(context_length=47), r'data\.context_length: 12 nodes of 3 edges are 48 frames, not 47'),
+        (dict(context_length=47), r'data\.context_length: 12 nodes of 3 edges need 48 frames, not 47'),
     ],
 )
 def test_what_cannot_be_is_refused(changes, message):

@@ -137,7 +137,7 @@ def test_a_colour_that_is_transparent_is_laid_on_white(tmp_path):
     pixels[0] = 200, 0, 0
     Image.fromarray(pixels).save(tmp_path / 'a.png', transparency=(10, 20, 30))
     (image,) = ImageFiles([tmp_path / 'a.png'])
-    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, but RGB is expected"):
+    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, where RGB is expected"):
         PLAIN(image, 'a.png')
     converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
     wanted = np.full((4, 6, 3), 255)
@@ -178,7 +178,7 @@ def test_files_that_hold_no_image_are_refused_by_name(tmp_path):
     ):
         with pytest.raises(UserError, match=rf'{name}: .*{message}'):
             images[index]
-    with pytest.raises(UserError, match=r'a\.png: has 5 rows and 6 columns of pixels, but 4 and 6 are expected'):
+    with pytest.raises(UserError, match=r'a\.png: has 5 rows and 6 columns of pixels, where 4 and 6 are expected'):
         PLAIN(coloured(5, 6), 'a.png')
 
 
@@ -280,7 +280,7 @@ def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
         (dict(name='mnist'), 'either'),
         (dict(processor=of_images(size=(0, 4))), 'size 0 must be at least 1'),
         (dict(processor=of_images(channels=2)), 'channels must be 1 or 3, not 2'),
-        (dict(processor=of_images(resampling='sharp')), "there is no resampling 'sharp'; there are nearest"),
+        (dict(processor=of_images(resampling='sharp')), "unknown resampling 'sharp'; known: nearest"),
         (dict(processor=of_images(mean=(0.1, 0.2))), 'mean .* one for each of 3 channels'),
     ],
 )
@@ -307,7 +307,7 @@ def test_the_path_of_a_new_image_must_be_text():
         def place(self, index):
             return f'record {index}'
 
-    with pytest.raises(UserError, match=r"^record 0: 'image' is no text, but 3"):
+    with pytest.raises(UserError, match=r"^record 0: 'image' is not text, but 3"):
         ImageFolder(path='.', classes=2, processor=of_images()).unanswered(Records([{'image': 3}]), ('a', 'b'), PLAIN)
 
 

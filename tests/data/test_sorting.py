@@ -76,7 +76,7 @@ def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
     ('changes', 'message'),
     [
         (dict(context_length=7), r'data\.context_length: 6 numbers need 8 tokens, not 7'),
-        (dict(length=1, highest=2), 'so few different sequences that validation leaves none for training'),
+        (dict(length=1, highest=2), 'so few distinct sequences that validation leaves none for training'),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, changes, message):

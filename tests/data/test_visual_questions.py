@@ -152,16 +152,16 @@ def test_the_processor_is_kept_with_its_images_and_refuses_others(prepared, tmp_
     darker = TokenizerAndImages(opened, images(24, mean=(0.0,))())
     assert darker.digest != opened.digest
     larger = VisualQuestions(**TEXT, images=images(30), cell=10)
-    with pytest.raises(UserError, match=r'are \[30, 30, 3\], but the processor has \[24, 24, 3\]'):
+    with pytest.raises(UserError, match=r'are \[30, 30, 3\], but the processor makes images of \[24, 24, 3\]'):
         larger.frame(opened)
 
 
 @pytest.mark.parametrize(
     ('given', 'message'),
     [
-        (dict(grid=1), 'grid, 1, must be at least 2'),
-        (dict(cell=2), 'cell, 2, more than 2 pixels'),
-        (dict(cell=10), r'size \[30, 30\] with 3 channels, not of \[24, 24, 3\]'),
+        (dict(grid=1), 'grid 1 must be at least 2'),
+        (dict(cell=2), 'cell 2 more than 2 pixels'),
+        (dict(cell=10), r'size \[30, 30\] with 3 channels, not \[24, 24, 3\]'),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(given, message):

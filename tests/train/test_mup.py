@@ -99,7 +99,7 @@ def test_it_divides_the_update_and_leaves_weight_decay_alone():
 
 
 def test_refuses_a_model_without_a_config():
-    with pytest.raises(UserError, match='there is no config'):
+    with pytest.raises(UserError, match='which needs a config'):
         MuP(4)({'up': jnp.zeros((8, 8))}, {})
 
 

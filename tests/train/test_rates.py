@@ -120,7 +120,7 @@ def test_several_are_multiplied():
     [
         (frozen('encoder'), "'encoder' finds none of embedding, head, layers/pattern_0/gain"),
         (frozen('('), 'not a regular expression'),
-        (frozen(''), 'nothing to learn'),
+        (frozen(''), 'nothing is left to learn'),
     ],
 )
 def test_refuses_what_cannot_be(rates, words):

@@ -76,7 +76,7 @@ class TestCommands:
         for opened, launcher in ((Workdir.existing, 'train'), (read_study, 'sweep')):
             with pytest.raises(UserError) as refused:
                 opened(path)
-            command = str(refused.value).partition(' is made by ')[2]
+            command = str(refused.value)[str(refused.value).index('launch/') :]
             assert words(command) == [f'launch/{launcher}.py', f'--workdir={path}']
 
     def test_the_folder_that_a_report_is_of(self, path, tmp_path):
@@ -85,4 +85,4 @@ class TestCommands:
         (run / 'config.json').touch()
         with pytest.raises(UserError) as refused:
             read_study(run)
-        assert words(str(refused.value).partition('they are in, ')[2]) == [f'--workdir={tmp_path / path}']
+        assert words(str(refused.value).partition('the folder above it, ')[2]) == [f'--workdir={tmp_path / path}']

@@ -58,6 +58,6 @@ class ProcessorBase:
             found = fields(json.loads(read_text(file)))
             return None if found is None else cls(**found)
         except _DAMAGE as error:
-            raise UserError(f'{file}: is no processor of {cls.of_what}: {error!r}') from error
+            raise UserError(f'{file}: is not a processor of {cls.of_what}: {error!r}') from error
         except UserError as error:
             raise UserError(f'{file}: {error}') from None

@@ -66,7 +66,7 @@ def _scaling(config: Config) -> dict[str, Any] | None:
     require(rope, 'partial_rotary_factor', 1.0)
     kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
     if kind not in _SCALINGS:
-        raise UserError(f'config.json: there is no rope_type {shortened(kind)}; there are {", ".join(_SCALINGS)}')
+        raise UserError(f'config.json: unknown rope_type {shortened(kind)}; known: {", ".join(_SCALINGS)}')
     rope.seen.add('rope_theta')
     scaling = _SCALINGS[kind](config, rope)
     if unread := [name for name, value in rope.items() if value is not None and name not in rope.seen]:

@@ -69,10 +69,10 @@ class GraphProcessor(ProcessorBase):
         if not self.mean:
             return _one_hot(_names(graph), self.node_types)
         if not isinstance(graph.nodes, np.ndarray):
-            raise UserError(f'{graph.place}: its nodes have types, but those of the training split have features')
+            raise UserError(f'{graph.place}: its nodes have types, but nodes of the training split have features')
         if graph.nodes.shape[-1] != len(self.mean):
             raise UserError(
-                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, but those of the training split have '
+                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, but nodes of the training split have '
                 f'{len(self.mean)}'
             )
         return Standardizer(self.mean, self.deviation)(graph.nodes)
@@ -84,7 +84,7 @@ class GraphProcessor(ProcessorBase):
 
 def _names(graph: Graph) -> Sequence[str]:
     if isinstance(graph.nodes, np.ndarray):
-        raise UserError(f'{graph.place}: its nodes have features, but those of the training split have types')
+        raise UserError(f'{graph.place}: its nodes have features, but nodes of the training split have types')
     return graph.nodes
 
 
