@@ -23,7 +23,7 @@ from saccade.experiments.causal_lm.base import causal_lm, starts
 def get_config() -> ConfigDict:
     layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     width, heads, key_value_heads, head_width = (FieldReference(size) for size in (128, 4, 2, 32))
-    norm = dict(use='norm.rms:RMSNorm', epsilon=1e-6)
+    norm = dict(use='norm.rms:RMSNorm', epsilon=1e-6, zero_centred=True)
 
     def block(mask: dict[str, Any]) -> dict[str, Any]:
         return dict(

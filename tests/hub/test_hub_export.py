@@ -27,6 +27,7 @@ TOWER = {
 }  # fmt: skip
 WORDS = TOWER | {'vocab_size': 11, 'max_position_embeddings': 6}
 MISTRAL = LLAMA | {'model_type': 'mistral', 'sliding_window': 3, 'attention_bias': None, 'mlp_bias': None}
+GEMMA2 = LLAMA | {'model_type': 'gemma2', 'mlp_bias': None, 'hidden_act': None, 'query_pre_attn_scalar': 5}
 TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
 SMALL: dict[str, dict[str, Any]] = {
     'gpt2': GPT2,
@@ -39,6 +40,15 @@ SMALL: dict[str, dict[str, Any]] = {
     'llama, linear': LLAMA | {'rope_scaling': {'rope_type': 'linear', 'factor': 2.0}, 'mlp_bias': False},
     'mistral': MISTRAL,
     'mistral, all tokens': MISTRAL | {'sliding_window': None},
+    'phi3': LLAMA | {
+        'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
+    },
+    'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
+    'gemma': LLAMA | {'model_type': 'gemma', 'mlp_bias': None, 'hidden_act': 'gelu_pytorch_tanh'},
+    'gemma2': GEMMA2,
+    'gemma2, unbounded': GEMMA2 | {
+        'num_hidden_layers': 4, 'attn_logit_softcapping': None, 'final_logit_softcapping': None, 'sliding_window': 2,
+    },
     'qwen2': LLAMA | {'model_type': 'qwen2', 'attention_bias': None, 'mlp_bias': None},
     'qwen3': LLAMA | {'model_type': 'qwen3', 'mlp_bias': None},
     't5': T5,

@@ -76,6 +76,20 @@ LLAMA_LIKE = {
 LIKE_LLAMA = {
     'mistral': ('MistralForCausalLM', {'sliding_window': 5}),
     'mistral, all tokens, wide heads': ('MistralForCausalLM', {'sliding_window': None, 'head_dim': 10}),
+    'gemma': ('GemmaForCausalLM', {'head_dim': 10, 'attention_bias': True}),
+    'gemma2': ('Gemma2ForCausalLM', {'head_dim': 10, 'sliding_window': 4, 'query_pre_attn_scalar': 7}),
+    'gemma2, unbounded': (
+        'Gemma2ForCausalLM',
+        {
+            'head_dim': 8,
+            'num_hidden_layers': 4,
+            'attn_logit_softcapping': None,
+            'final_logit_softcapping': None,
+        },
+    ),
+    'olmo': ('OlmoForCausalLM', {'attention_bias': True}),
+    'phi3': ('Phi3ForCausalLM', {'pad_token_id': 0}),
+    'phi3, windows': ('Phi3ForCausalLM', {'pad_token_id': 0, 'sliding_window': 3, 'resid_pdrop': 0.1}),
     'qwen2': ('Qwen2ForCausalLM', {}),
     'qwen3': ('Qwen3ForCausalLM', {'head_dim': 10}),
     'qwen3, biases, tied': ('Qwen3ForCausalLM', {'head_dim': 8, 'attention_bias': True, 'tie_word_embeddings': True}),
@@ -85,7 +99,7 @@ LIKE_LLAMA = {
 def like_llama(name: str, changes: dict[str, Any]) -> Any:
     torch.manual_seed(0)
     made = getattr(transformers, name)
-    return made(made.config_class(**LLAMA_LIKE, **changes))
+    return made(made.config_class(**{**LLAMA_LIKE, **changes}))
 
 
 MODELS = {

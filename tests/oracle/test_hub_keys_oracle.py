@@ -91,6 +91,12 @@ CASES = {
         {'masked': 'logits'},
     ),
     'electra': Case('ElectraForMaskedLM', BERT | {'embedding_size': 8}, {'masked': 'logits'}),
+    'gemma': Case('GemmaForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
+    'gemma2': Case(
+        'Gemma2ForCausalLM',
+        BERT | {'num_key_value_heads': 1, 'head_dim': 6, 'sliding_window': 3, 'query_pre_attn_scalar': 5},
+        {'logits': 'logits'},
+    ),
     'gpt2': Case(
         'GPT2LMHeadModel',
         {'vocab_size': 32, 'n_positions': 16, 'n_embd': 16, 'n_layer': 2, 'n_head': 2, **ENDS},
@@ -107,6 +113,8 @@ CASES = {
         {'logits': 'logits'},
     ),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
+    'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
@@ -195,9 +203,12 @@ def test_an_absent_key_is_the_default_of_the_class_or_refused(family):
 OTHERS = {
     'rope_parameters': {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 50.0}, 'feed_forward_proj': 'gated-silu',
     'summary_type': 'mean', 'summary_activation': 'tanh', 'n_inner': 20, 'classifier_dropout': 0.25,
-    'chunk_size_feed_forward': 1, 'num_key_value_heads': 2, 'sliding_window': 4,
+    'chunk_size_feed_forward': 1, 'num_key_value_heads': 2, 'sliding_window': 4, 'clip_qkv': 0.5,
+    'use_bidirectional_attention': True, 'final_logit_softcapping': 2.0, 'attn_logit_softcapping': 0.5,
     'layer_types': ['sliding_attention', 'full_attention'],
 }  # fmt: skip
+# Phi-3 has no other way to scale its positions than LongRoPE.
+OF_FAMILY = {('phi3', 'rope_parameters'): {'rope_type': 'default', 'rope_theta': 50.0}}
 # Values that go together.
 ALSO = {
     ('siglip', 'vision_config', 'hidden_size'): {'text_config': {'projection_size': 32}},
@@ -228,7 +239,7 @@ def changes(family: str) -> tuple[tuple[str, str, Any], ...]:
     for name, (made, keys) in objects(family).items():
         values = whole[name] if name else whole
         for key in sorted(keys_of(made) - NOT_CHANGED - keys.inner.keys()):
-            found.append((name, key, other(key, values[key])))
+            found.append((name, key, OF_FAMILY.get((family, key)) or other(key, values[key])))
     return tuple(found)
 
 

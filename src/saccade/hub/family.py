@@ -32,18 +32,26 @@ class Weight:
     Attributes:
         theirs: its name, without the family's prefix; * is the number of the layer.
         layout: from its axes to ours within a layer, as einops writes it, in the letters of the axis table.
-            Where the tensor holds several of our parameters, their axis is `part`, and the first of ours.
+            Where the tensor holds several of our parameters, their axis is `part`, and the first of ours; if these
+            differ in shape, a tuple has a layout for each, and the tensor has their rows one after another.
         ours: the paths of the parameters that it holds, in order.
         skipped: how many rows it has before the first of ours.
+        first, every: number of the first layer that * is, and of layers to the next one.
         needs, without: path of a parameter; a model that lacks it, or that has it, has no such tensor.
     """
 
     theirs: str
-    layout: str
+    layout: str | tuple[str, ...]
     ours: tuple[str, ...]
     skipped: int = 0
+    first: int = 0
+    every: int = 1
     needs: str = ''
     without: str = ''
+
+    def of_layer(self, number: int) -> str:
+        """Return the name of the tensor of a layer, counted among the layers that it is stacked with."""
+        return self.theirs.replace('*', str(self.first + self.every * number))
 
 
 @dataclass(frozen=True)

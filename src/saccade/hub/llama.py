@@ -12,7 +12,7 @@ from typing import Any
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import Settings, read, require, shortened
-from saccade.hub.template import Activation, Both, Config, Free, InnerWidth, Kernel, MismatchError, Setting
+from saccade.hub.template import Activation, Both, Config, Free, HeadWidth, InnerWidth, Kernel, MismatchError, Setting
 from saccade.ops.rotary import linear, llama3
 from saccade.types import Part, UserError
 
@@ -124,6 +124,7 @@ _WRITTEN = {
     ),
 }  # fmt: skip
 NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
+EQUAL_HEADS = {'head_width': HeadWidth('hidden_size', 'num_attention_heads')}
 NO_BIAS = {'bias': False, 'output_bias': False}
 _BIAS = Setting('attention_bias', bool, False)
 _GROUPS = Setting('num_key_value_heads', int, None, absent=lambda settings: settings['num_attention_heads'])
@@ -137,8 +138,10 @@ ROTARY = {
 }
 
 
-def template(mixer: Mapping[str, Any], feedforward: Mapping[str, Any]) -> dict[str, Any]:
-    """Template of a decoder like Llama. Args: what its mixer and its feed-forward layer have that differs."""
+def template(
+    mixer: Mapping[str, Any], feedforward: Mapping[str, Any], norm: Mapping[str, Any] = NORM
+) -> dict[str, Any]:
+    """Template of a decoder like Llama. Args: fields of its mixer and feed-forward layer that differ; its norms."""
     return {
         'use': 'model.decoder:Decoder',
         'vocabulary': Setting('vocab_size', int),
@@ -147,12 +150,12 @@ def template(mixer: Mapping[str, Any], feedforward: Mapping[str, Any]) -> dict[s
         'layers': Setting('num_hidden_layers', int),
         'tied': Setting('tie_word_embeddings', bool, False),
         'position': {'use': 'position.none:NoPosition'},
-        'norm': NORM,
+        'norm': norm,
         'dropout': Free(0.0),
         'run': {'use': 'model.stack:Unrolled'},
         'block': {
             'use': 'block.pre_norm:PreNorm',
-            'norm': NORM,
+            'norm': norm,
             'mixer': {
                 'use': 'attention.multi_head:MultiHead',
                 'heads': Setting('num_attention_heads', int),

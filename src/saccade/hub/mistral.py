@@ -33,11 +33,14 @@ class SlidingWindow(Leaf):
         return {'sliding_window': value['left'] + 1}
 
 
+# What any decoder obeys, but for the window, which is read.
+WINDOW = {key: value for key, value in CAUSAL.items() if key != 'sliding_window'}
+
 FAMILY = family(
     'MistralForCausalLM',
     template({**NO_BIAS, 'mask': SlidingWindow()}, {'bias': False}),
     Keys(
-        required={key: value for key, value in CAUSAL.items() if key != 'sliding_window'},
+        required=WINDOW,
         defaults={'num_key_value_heads': 8, 'sliding_window': 4096},
         nullable=('sliding_window',),
     ),

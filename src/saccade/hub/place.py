@@ -74,31 +74,57 @@ def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
 
 def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> Iterator[tuple[str, np.ndarray]]:
     """Read the tensors of one weight, remove their names from `names`, and yield our paths with their arrays."""
-    shape = shapes[weight.ours[0]]
-    if '*' in weight.theirs:
-        wanted = (weight.theirs.replace('*', str(layer)) for layer in range(shape[0]))
-        layers = [_read(tensors, names, name, weight, shape[1:]) for name in wanted]
-        return zip(weight.ours, np.stack(layers, axis=1), strict=True)
-    return zip(weight.ours, _read(tensors, names, weight.theirs, weight, shape), strict=True)
+    own = [shapes[path] for path in weight.ours]
+    if '*' not in weight.theirs:
+        yield from zip(weight.ours, _read(tensors, names, weight.theirs, weight, own), strict=True)
+        return
+    wanted = map(weight.of_layer, range(own[0][0]))
+    layers = [_read(tensors, names, name, weight, [shape[1:] for shape in own]) for name in wanted]
+    yield from ((path, np.stack(arrays)) for path, *arrays in zip(weight.ours, *layers, strict=True))
 
 
-def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, shape: tuple[int, ...]) -> np.ndarray:
-    """Return one tensor in our layout, [part, ...]."""
+def _read(
+    tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, shapes: list[tuple[int, ...]]
+) -> list[np.ndarray]:
+    """Return the parameters that one tensor holds, in our layout. Args: shapes, of these parameters."""
     if wanted not in names:
         raise UserError(f"there is no tensor '{wanted}'")
     name = names.pop(wanted)
-    fused = len(weight.ours) > 1
-    theirs, _, ours = weight.layout.partition('->')
-    sizes = dict(zip(ours.split(), (len(weight.ours),) * fused + shape, strict=True))
-    groups = (group.strip('()').split() for group in re.findall(r'\([^)]*\)|\S+', theirs))
-    expected = tuple(prod(sizes[axis] for axis in group if axis != '1') for group in groups)
-    if weight.skipped:
-        expected = (weight.skipped + expected[0], *expected[1:])
-    if tensors.shape(name) != expected:
-        raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {expected}")
+    pieces = pieces_of(weight, shapes)
+    expected = [_shape(layout, shape) for layout, shape in pieces]
+    rows = [shape[0] if shape else 1 for shape in expected]
+    whole = (weight.skipped + sum(rows), *expected[0][1:]) if expected[0] else ()
+    if tensors.shape(name) != whole:
+        raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {whole}")
     array = tensors.read(name)
-    array = rearrange(array[weight.skipped :] if weight.skipped else array, weight.layout, **sizes)
-    return array if fused else array[None]
+    starts = np.cumsum([weight.skipped, *rows])
+    made = [
+        rearrange(array[start : start + count] if whole else array, layout, **_sizes(layout, shape))
+        for start, count, (layout, shape) in zip(starts[:-1], rows, pieces, strict=True)
+    ]
+    return made if len(made) == len(shapes) else [*made[0]]
+
+
+def pieces_of(weight: Weight, shapes: list[tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the pieces of a tensor, one after another along its first axis: layout, and shape of ours.
+
+    Args:
+        shapes: of the parameters that the tensor holds.
+    """
+    if isinstance(weight.layout, tuple):
+        return [*zip(weight.layout, shapes, strict=True)]
+    return [(weight.layout, (len(shapes), *shapes[0]) if len(shapes) > 1 else shapes[0])]
+
+
+def _sizes(layout: str, shape: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(layout.partition('->')[2].split(), shape, strict=True))
+
+
+def _shape(layout: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a piece as the family stores it."""
+    sizes, theirs = _sizes(layout, shape), layout.partition('->')[0]
+    groups = (group.strip('()').split() for group in re.findall(r'\([^)]*\)|\S+', theirs))
+    return tuple(prod(sizes[axis] for axis in group if axis != '1') for group in groups)
 
 
 def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str], copies: Mapping[str, str]) -> None:

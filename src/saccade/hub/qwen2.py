@@ -8,8 +8,9 @@ Yang et al. 2024, "Qwen2 Technical Report", https://arxiv.org/abs/2407.10671; na
 
 from typing import Any
 
-from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.keys import Keys
 from saccade.hub.llama import family, template
+from saccade.hub.mistral import WINDOW
 from saccade.hub.setting import read, shortened
 from saccade.hub.template import Config, Leaf, MismatchError, Place
 from saccade.ops.mask import Causal
@@ -37,7 +38,7 @@ class FullLayers(Leaf):
 
 # Without windows in any layer their size has no effect.
 WINDOWS = Keys(
-    required={**{key: value for key, value in CAUSAL.items() if key != 'sliding_window'}, 'use_sliding_window': False},
+    required={**WINDOW, 'use_sliding_window': False},
     harmless=('max_window_layers', 'sliding_window'),
     defaults={'num_key_value_heads': 32},
 )

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from saccade.hub.describe import Description
 from saccade.hub.family import Weight
-from saccade.hub.place import weights_of
+from saccade.hub.place import pieces_of, weights_of
 from saccade.hub.tensors import INDEX, SINGLE
 
 # Zeros in their place give the same outputs as a model without.
@@ -38,8 +38,7 @@ def tensors_of(params: Mapping[str, Any], description: Description) -> Iterator[
             yield _name(weight.theirs, description), _tensor(weight, own)
         else:
             for layer in range(len(own[0])):
-                name = weight.theirs.replace('*', str(layer))
-                yield _name(name, description), _tensor(weight, [each[layer] for each in own])
+                yield _name(weight.of_layer(layer), description), _tensor(weight, [each[layer] for each in own])
 
 
 def write_tensors(folder: Path, tensors: Iterator[tuple[str, np.ndarray]], dtype: str, shard: int) -> int:
@@ -94,11 +93,17 @@ def _name(short: str, description: Description) -> str:
 
 
 def _tensor(weight: Weight, own: list[Any]) -> np.ndarray:
-    """One tensor in the layout of the family, from the parameters that it holds."""
-    arrays = np.stack([np.asarray(each) for each in own]) if len(own) > 1 else np.asarray(own[0])
-    theirs, _, ours = weight.layout.partition('->')
-    sizes = dict(zip(ours.split(), arrays.shape, strict=True))
-    array = rearrange(arrays, f'{ours} -> {theirs}', **sizes)
+    """Return one tensor in the layout of the family, from the parameters that it holds."""
+    arrays = [np.asarray(each) for each in own]
+    pieces = pieces_of(weight, [each.shape for each in arrays])
+    if len(pieces) < len(arrays):
+        arrays = [np.stack(arrays)]
+    made = [_turned(layout, array) for (layout, _), array in zip(pieces, arrays, strict=True)]
     if weight.skipped:
-        array = np.concatenate([np.zeros((weight.skipped, *array.shape[1:]), array.dtype), array])
-    return array
+        made.insert(0, np.zeros((weight.skipped, *made[0].shape[1:]), made[0].dtype))
+    return np.concatenate(made) if len(made) > 1 else made[0]
+
+
+def _turned(layout: str, array: np.ndarray) -> np.ndarray:
+    theirs, _, ours = layout.partition('->')
+    return rearrange(array, f'{ours} -> {theirs}', **dict(zip(ours.split(), array.shape, strict=True)))

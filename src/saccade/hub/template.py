@@ -10,6 +10,7 @@ A template is the spec of a model with leaves in place of the values that config
 and returns the config.json that describes it, or the fields that the template cannot represent.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -217,6 +218,24 @@ class HeadWidth(Leaf):
 
 
 @dataclass(frozen=True)
+class RootOfWidth(Leaf):
+    """Factor of the embedded tokens that is always the root of the width. Attributes: key of the width."""
+
+    width: str
+
+    def read(self, config: Config) -> float:
+        """Return the factor."""
+        return dotted(config, self.width, int) ** 0.5
+
+    def write(self, value: float, place: Place) -> dict[str, Any]:
+        """Return no setting."""
+        root = place.fields['width'] ** 0.5
+        if not math.isclose(value, root, rel_tol=1e-6):
+            raise MismatchError(f'is {value:g}, which must be the root of the width, {root:g}')
+        return {}
+
+
+@dataclass(frozen=True)
 class Free(Leaf):
     """Value that a model need not share to have the same outputs: dropout without a key; a bias, which may be zero."""
 
@@ -294,6 +313,8 @@ def filled(template: Any, config: Config) -> Any:
         return filled(template.templates[template.choice(config)], config)
     if isinstance(template, Mapping):
         return {key: filled(value, config) for key, value in template.items()}
+    if isinstance(template, tuple):
+        return [filled(item, config) for item in template]
     return template
 
 
@@ -326,6 +347,9 @@ def written(template: Any, value: Any, place: Place) -> Iterator[Written | str]:
         yield from _of_part(template, value, place)
     elif isinstance(template, Mapping):
         yield from _of_named(template, value, place)
+    elif isinstance(template, tuple) and isinstance(value, tuple) and len(template) == len(value):
+        for number, (inner, item) in enumerate(zip(template, value, strict=True)):
+            yield from written(inner, item, Place(f'{place.path}[{number}]', place.fields))
     elif not _equal(template, value):
         yield f'{place.path} is {_shown(value)}, which must be {_shown(template)}'
 

@@ -21,16 +21,22 @@ __all__ = ['RMSNorm']
 class RMSNorm(nn.Module):
     """Root-mean-square normalisation.
 
-    Attributes: epsilon, added to the mean square.
+    Attributes:
+        epsilon: added to the mean square.
+        scale: whether to use a trained factor.
+        zero_centred: the factor is 1 plus the parameter, which starts at 0 (Gemma, Qwen3-Next).
     """
 
     epsilon: NotNegative = 1e-6
     scale: bool = True
+    zero_centred: bool = False
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         wide = x.astype(jnp.float32)
         y = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + self.epsilon)
         if self.scale:
-            y = y * parameter(self, 'scale', 'D', nn.initializers.ones, x.shape[-1:])
+            start = nn.initializers.zeros if self.zero_centred else nn.initializers.ones
+            factor = parameter(self, 'scale', 'D', start, x.shape[-1:])
+            y = y * (1 + factor if self.zero_centred else factor)
         return y.astype(x.dtype)

@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""OLMo: Llama with layer norms that have no parameters.
+
+Groeneveld et al. 2024, "OLMo: Accelerating the Science of Language Models", https://arxiv.org/abs/2402.00838; names and
+settings are as in `OlmoForCausalLM` in transformers.
+"""
+
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.llama import EQUAL_HEADS, family, template
+from saccade.hub.template import Setting
+
+_NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': 1e-5, 'scale': False, 'bias': False}
+_BIAS = Setting('attention_bias', bool, False)
+
+FAMILY = family(
+    'OlmoForCausalLM',
+    template({**EQUAL_HEADS, 'bias': _BIAS, 'output_bias': _BIAS}, {'bias': False}, _NORM),
+    Keys(required={**CAUSAL, 'clip_qkv': None}),
+    like='llama',
+    tokens={'eos_token_id': 50279, 'pad_token_id': 1},
+)
