@@ -201,7 +201,7 @@ def test_a_single_host_has_no_number(launched):
     launched.gcloud.answer(prepare=[7])
     ending = launched.run()
     assert (ending.status, 'start' in launched.gcloud.asked()) == (7, False)
-    assert ending.why.startswith('a host ended with status 7, told to unpack it, ')
+    assert ending.why.startswith('a host ended with status 7, told to unpack the code, ')
 
 
 def test_a_training_that_is_at_work_is_followed_and_another_is_left_in_peace(launched):
