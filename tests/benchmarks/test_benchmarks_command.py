@@ -71,7 +71,9 @@ def test_what_cannot_be_measured_is_refused_in_one_line(arguments, words):
 
 @pytest.mark.long
 def test_rows_of_an_accelerator_have_no_config():
-    refused(run('benchmarks.accelerate', '--config.model.width=3'), "'--config.model.width=3': this command takes no config")
+    refused(
+        run('benchmarks.accelerate', '--config.model.width=3'), "'--config.model.width=3': this command takes no config"
+    )
 
 
 def refused(done, words):

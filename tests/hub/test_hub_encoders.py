@@ -28,6 +28,7 @@ BASE = {
 CONFIGS = {
     'bert': BASE,
     'roberta': BASE | {'type_vocab_size': 1, 'pad_token_id': 1},
+    'xlm-roberta': BASE | {'type_vocab_size': 1, 'pad_token_id': 1},
     'albert': BASE | {'embedding_size': 5, 'classifier_dropout_prob': 0.375},
     'distilbert': {
         'vocab_size': 11, 'max_position_embeddings': 7, 'dim': 12, 'n_layers': 3, 'n_heads': 3, 'hidden_dim': 20,

@@ -46,6 +46,7 @@ DISTILLED = {
 FAMILIES = {
     'Bert': SIZES,
     'Roberta': SIZES | {'type_vocab_size': 1, 'pad_token_id': 1},
+    'XLMRoberta': SIZES | {'type_vocab_size': 1, 'pad_token_id': 1},
     'Albert': SIZES | {'embedding_size': 10},
     'DistilBert': DISTILLED,
     'Electra': SIZES | {'embedding_size': 10},
@@ -81,6 +82,7 @@ HEADS = {
         'ForNextSentencePrediction': POOLED,
     },
     'Roberta': {'Model': POOLER, 'ForMaskedLM': MASKED},
+    'XLMRoberta': {'Model': POOLER, 'ForMaskedLM': MASKED},
     'Albert': {'Model': POOLER, 'ForMaskedLM': MASKED, 'ForPreTraining': PREDICTIONS | ORDERED},
     'DistilBert': {'Model': {}, 'ForMaskedLM': MASKED},
     'Electra': {'Model': {}, 'ForMaskedLM': MASKED, 'ForPreTraining': REPLACED},

@@ -118,6 +118,7 @@ CASES = {
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
+    'xlm-roberta': Case('XLMRobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
     'siglip': Case(
         'SiglipModel',
         {'vision_config': IMAGES, 'text_config': BERT | {'projection_size': 16}},

@@ -5,6 +5,7 @@
 A family is one file of this package, named after `model_type` in its config.json.
 """
 
+import functools
 import pkgutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -140,25 +141,23 @@ class Family:
 
 
 def find_family(model_type: str) -> Family:
-    """Return FAMILY of the file with this name.
+    """Return FAMILY of the file with this name, in which a hyphen is an underscore.
 
     Raises:
         UserError: there is no such family; the message lists the families.
     """
-    if model_type in _files():
-        return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')
-    known = ', '.join(families())
-    raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {known}')
+    known = families()
+    if model_type in known:
+        return known[model_type]
+    there = ', '.join(known)
+    raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {there}')
 
 
-def families() -> dict[str, Family]:
-    """Return all families by name, in the order of their names."""
+@functools.cache
+def families() -> Mapping[str, Family]:
+    """Return all families by `model_type`, in the order of their names."""
     found = {}
-    for name in _files():
+    for _, name, _ in pkgutil.iter_modules(hub.__path__):
         with suppress(UserError):  # a file that is no family has no FAMILY
             found[name] = build.load(f'hub.{name}:FAMILY')
-    return {name: family for name, family in found.items() if isinstance(family, Family)}
-
-
-def _files() -> list[str]:
-    return [name for _, name, _ in pkgutil.iter_modules(hub.__path__)]
+    return {name.replace('_', '-'): family for name, family in found.items() if isinstance(family, Family)}
