@@ -58,7 +58,7 @@ def test_a_family_that_we_lack(gpt2, model_type):
 
 def test_a_file_of_the_package_that_is_no_family(gpt2):
     gpt2.config['model_type'] = 'load'
-    refused(gpt2.write(), \"model_type 'load' cannot be loaded; there are\")
+    refused(gpt2.write(), "model_type 'load' cannot be loaded; there are")
 
 
 def test_there_are_no_weights(gpt2):
