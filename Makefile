@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
 # `make grid SAMPLE=12` runs one test in twelve, which the commit chooses, as CI does; of `make slow` one in sixteen, of
-# `make long` one in four, and of `make test` on a second interpreter one in three.
+# `make long` one in five, and of `make test` on a second interpreter one in three.
 SAMPLE ?= 1
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
