@@ -191,7 +191,7 @@ def test_cosines_are_of_each_vector_with_each():
 
 @pytest.mark.long
 def test_what_cannot_be_read_is_refused(encoder, embedder, words):
-    with pytest.raises(UserError, match=rr'no layer 3: the model has 2 \(1 to 2\); 0 is the token embedding'):
+    with pytest.raises(UserError, match=r'no layer 3: the model has 2 \(1 to 2\); 0 is the token embedding'):
         Embedder(*encoder, words, 3).embed(TEXT)
     with pytest.raises(UserError, match='no layer -4'):
         Embedder(*encoder, words, -4).embed(TEXT)
