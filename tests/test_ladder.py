@@ -46,7 +46,8 @@ BESIDE = {
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 MEASURES = {'task', 'train', 'analysis', 'launch'}
-OPENS = {'train', 'sweep'}  # runs that somebody else may have made; a worker puts back what a run trusted
+# Runs that somebody else may have made; a worker puts back what a run trusted; a family may be the user's own.
+OPENS = {'train', 'sweep', 'hub'}
 NAMES = {name for names in ROWS for name in names}  # which have their parts by name, imported when asked for
 USERS = (
     ('completion', {'commands'}),

@@ -3,6 +3,8 @@
 """Exported folders: each family reads back the model that it wrote, and what no family holds is refused by field."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -199,6 +201,25 @@ def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes
     )
     for found, wanted in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_a_family_from_outside_the_package(tmp_path, monkeypatch):
+    """The example of docs/guides/hugging_face.md, in and out."""
+    guide = (Path(__file__).parents[2] / 'docs/guides/hugging_face.md').read_text()
+    (code,) = re.findall(r'```python\n(from saccade.hub.keys.*?)```', guide, re.DOTALL)
+    (tmp_path / 'mylm.py').write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = {key: value for key, value in LLAMA.items() if not key.endswith('_bias') and key != 'rms_norm_eps'}
+    with pytest.raises(UserError, match='mylm'):
+        find_family('mylm')
+    monkeypatch.setenv('SACCADE_TRUST', 'mylm:FAMILY')
+    model, params = made(config | {'model_type': 'mylm'})
+    assert model['norm']['epsilon'] == 1e-5
+    export(Source(model, params), tmp_path / 'out', Format('mylm'))
+    assert json.loads((tmp_path / 'out' / 'config.json').read_text())['architectures'] == ['MyLMForCausalLM']
+    back = load(tmp_path / 'out')
+    assert build(back.spec) == model
+    assert_same(back.params, params)
 
 
 def test_an_existing_folder_is_left_alone(tmp_path):

@@ -18,6 +18,7 @@ from saccade import build, hub
 from saccade.hub.keys import Keys
 from saccade.hub.setting import read, require, shortened
 from saccade.hub.template import filled
+from saccade.trust import trusted
 from saccade.types import LayerContext, UserError
 
 Table = Callable[[int, int], np.ndarray]  # (rows, columns) -> table
@@ -153,11 +154,25 @@ def find_family(model_type: str) -> Family:
     raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {there}')
 
 
+def families() -> dict[str, Family]:
+    """Return all families by `model_type`: those of this package, and FAMILY of each module that the user trusts.
+
+    Raises:
+        UserError: a trusted FAMILY cannot be imported.
+    """
+    foreign = [use for use in trusted() if use.endswith(':FAMILY')]
+    found = {use.partition(':')[0].rpartition('.')[2]: build.load(use, '--trust') for use in foreign}
+    return _ours() | {_model_type(name): family for name, family in found.items() if isinstance(family, Family)}
+
+
 @functools.cache
-def families() -> Mapping[str, Family]:
-    """Return all families by `model_type`, in the order of their names."""
+def _ours() -> Mapping[str, Family]:
     found = {}
     for _, name, _ in pkgutil.iter_modules(hub.__path__):
         with suppress(UserError):  # a file that is no family has no FAMILY
-            found[name] = build.load(f'hub.{name}:FAMILY')
-    return {name.replace('_', '-'): family for name, family in found.items() if isinstance(family, Family)}
+            found[_model_type(name)] = build.load(f'hub.{name}:FAMILY')
+    return {name: family for name, family in found.items() if isinstance(family, Family)}
+
+
+def _model_type(file: str) -> str:
+    return file.replace('_', '-')
