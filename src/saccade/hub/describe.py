@@ -76,7 +76,7 @@ def describe(
     """
     found = families()
     if family is not None and family not in found:
-        raise UserError(f'there is no family {family!r}{nearest(family, found)}; there are {", ".join(found)}')
+        raise UserError(f'there is no family {family!r}; there are {", ".join(found)}{nearest(family, found)}')
     candidates = [
         _candidate(name, each, model, shapes, tokens, ending) for name, each in found.items() if family in (None, name)
     ]
