@@ -197,7 +197,7 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path, kind):
     [
         ('frames', 'embed', ['--text=a'], 'reads frames in this run, and has no tokenizer for text'),
         ('frames', 'generate', ['--prompt=a'], 'reads frames in this run, and has no tokenizer for text'),
-        ('frames', 'predict', ['--text=a'], 'data.synthetic.tones:Tones, makes no rows of new examples'),
+        ('frames', 'predict', ['--text=a'], 'data.synthetic.tones:Tones, does not support predictions'),
         (
             'sounds',
             'predict',
@@ -215,7 +215,7 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path, kind):
             'graphs',
             'predict',
             ['--file={wrong}/new.jsonl'],
-            'new.jsonl, line 1: the edge [0, 2] has an end 2, where the nodes are 0 to 1',
+            'new.jsonl, line 1: the edge [0, 2] has an end 2, but the nodes are 0 to 1',
         ),
         ('proteins', 'embed', ['--text=MK-V'], "the tokenizer cannot encode '-'"),
         ('diagnostics', 'generate', ['--prompt=a'], 'tokenizer'),
@@ -223,19 +223,19 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path, kind):
             'diagnostics',
             'evaluate',
             ['--config.steps=3'],
-            'a run is evaluated with the config it was trained with, but for its data',
+            'a run is evaluated with its training config; only config.data may change',
         ),
         (
             'diagnostics',
             'evaluate',
             ['--config.data.tokenizer.vocabulary=9'],
-            'a run is evaluated with the tokenizer it was trained with',
+            'a run is evaluated with its training tokenizer',
         ),
         (
             'diagnostics',
             'evaluate',
             ['--config.data.generator.vocabulary=99'],
-            'config.model.vocabulary: 64, and data.generator makes 99 tokens',
+            'config.model.vocabulary: 64, but data.generator has 99 tokens',
         ),
         ('diagnostics', 'evaluate', ['--config.data.generator.pears=2'], 'pears'),
     ],
@@ -257,26 +257,26 @@ EMBEDS = "model.embed={'use': 'embed.%s'}"
             'frames',
             None,
             EMBEDS % 'token:TokenEmbedding',
-            'model.encoder:Encoder embeds tokens of a batch; config.data, data.synthetic.tones:Tones, gives frames',
+            'model.encoder:Encoder embeds tokens from a batch; config.data, data.synthetic.tones:Tones, has frames',
         ),
         ('images', images, 'model.embed.embed.patch=5', 'patches of 5 pixels do not divide images of 16 by 16'),
         (
             'graphs',
             functools.partial(graphs, nodes=[]),
             'seed=0',
-            "graphs.jsonl, line 3: 'nodes' must be a list of one node or more, not []",
+            "graphs.jsonl, line 3: 'nodes' must be a list of at least one node, not []",
         ),
         (
             'proteins',
             functools.partial(proteins, sixth='MK1V'),
             'seed=0',
-            "proteins.fasta, line 6: '1' is no amino acid; the codes are",
+            "proteins.fasta, line 6: '1' is not an amino acid; the codes are",
         ),
         (
             'diagnostics',
             None,
             "data.generator={'use': 'data.diagnostic.copying:Copy', 'symbols': 99}",
-            'config.model.vocabulary: 64, and data.generator makes 101 tokens; set it to 101',
+            'config.model.vocabulary: 64, but data.generator has 101 tokens; set it to 101',
         ),
     ],
 )
@@ -292,7 +292,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_written(runner, tm
     [
         (
             EMBEDS % 'frame:FrameEmbedding',
-            'config.model: model.encoder:Encoder embeds frames of a batch; config.data, data.synthetic.sorting:Sorting',
+            'config.model: model.encoder:Encoder embeds frames from a batch; config.data, data.synthetic.sorting:Sorting',
         ),
         ('model.vocabulary=None', 'config.model.vocabulary'),
     ],
@@ -391,7 +391,7 @@ def test_questions_about_images_of_ones_own_are_learned_and_asked(runner, pictur
     assert done.returncode == 0, done.stderr
     assert len(asked(runner, 'predict', tmp_path / 'run', f'--file={file}')) == 30
     file.write_text('\n'.join(map(json.dumps, [*records, records[0] | {'answer': 'a dog'}])))
-    words = "questions.jsonl, line 31: the answer 'a dog' does not stand in the context"
+    words = "questions.jsonl, line 31: the answer 'a dog' is not in the context"
     assert_refused(runner.run('train', *given, f'--workdir={tmp_path}/other'), words)
 
 
