@@ -45,16 +45,16 @@ FLAGS = [
     ('claims', ('--what=time', '--turns=4', '--seeds=2'), '--turns and --seeds have no effect with --what=time'),
     ('params', (), 'give one of --workdir=FOLDER'),
     ('params', (CONFIG, '--workdir=runs/a'), 'give one of --workdir=FOLDER'),
-    ('params', ('--workdir=absent', '--config.steps=3'), 'a trained model has the weights it was trained with'),
+    ('params', ('--workdir=absent', '--config.steps=3'), 'a trained model has fixed parameters'),
     ('scaling', (), 'give --config=FILE'),
-    ('scaling', (CONFIG, '--axis=tensor'), 'there is a formula for data, fsdp, expert'),
+    ('scaling', (CONFIG, '--axis=tensor'), 'use one of data, fsdp, expert'),
     ('suite', (RUN,), 'give --suite=FILE and --workdir=FOLDER'),
     ('suite', (SUITE, RUN, '--page=no/page.md'), 'there is no folder'),
     ('suite', (SUITE, RUN, '--size=few', '--budget=9'), 'give --budget or --size, not both'),
     (
         'train',
         (f'--config={ROOT}/experiments/finetune/classify.py', RUN),
-        "data: give either 'name', a known dataset, or 'path', files of your own",
+        "data: give either 'name', a known dataset, or 'path', your own files",
     ),
 ]
 # Outputs that cannot be written, and a number of nothing.
