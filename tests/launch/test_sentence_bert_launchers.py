@@ -146,7 +146,7 @@ def test_labelled_pairs_are_measured(runner, ranking, tmp_path):
         (('--corpus={empty}',), 'has no text to search'),
         (('--corpus={text}', '--query=a', '--pairs=x'), 'give one of'),
         (('--corpus={text}', '--index={folder}', '--query=a'), 'is not an index'),
-        (('--corpus={text}', '--query=a', '--config.steps=3'), 'reads with the config it was trained with'),
+        (('--corpus={text}', '--query=a', '--config.steps=3'), 'reads with its training config'),
     ],
 )
 def test_what_cannot_be_searched_is_refused_in_one_line(runner, ranking, tmp_path, arguments, words):
