@@ -63,7 +63,7 @@ def test_a_test_split_is_judged_when_it_is_asked_for(runner, translating):
     assert 'tok:13a' in found['signatures']['bleu']
     done = runner.run('evaluate', f'--workdir={translating[0]}/run', '--split=tests')
     assert done.returncode == 2
-    assert "--split='tests': the data have" in done.stderr
+    assert "--split='tests': the splits are train, validation, test" in done.stderr
 
 
 @pytest.mark.long

@@ -110,7 +110,7 @@ def test_accuracy_is_measured_on_folders_and_splits(run, runner, folder):
         (('--image={text}', '--classes=a,a'), 'each once'),
         (('--image={text}', '--classes=a,b', '--template=a photo'), "'a photo' has no {}"),
         (('--split=none',), 'no such split; they have train, validation, unseen'),
-        (('--split=validation', '--classes=a,b'), '2 are named, and there are 24'),
+        (('--split=validation', '--classes=a,b'), '2 names given, but there are 24 classes'),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_line(run, runner, flags, words):
