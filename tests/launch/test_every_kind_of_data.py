@@ -292,7 +292,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_written(runner, tm
     [
         (
             EMBEDS % 'frame:FrameEmbedding',
-            'config.model: model.encoder:Encoder embeds frames from a batch; config.data, data.synthetic.sorting:Sorting',
+            'model.encoder:Encoder embeds frames from a batch; config.data, data.synthetic.sorting:Sorting',
         ),
         ('model.vocabulary=None', 'config.model.vocabulary'),
     ],
