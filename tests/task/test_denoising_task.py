@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from toy_seq2seq import made
 
+from saccade.build import build
 from saccade.ops.denoising import Sequential, Spans
 from saccade.task.denoising import Denoising
 from saccade.types import LayerContext, Part, Task, UserError
@@ -115,7 +116,7 @@ def test_label_smoothing_is_of_training_alone():
     assert loss(label_smoothing=0.2)['loss'].mean() == loss()['loss'].mean()
     assert loss(True, label_smoothing=0.2)['loss'].mean() != loss(True)['loss'].mean()
     with pytest.raises(UserError, match='label_smoothing'):
-        loss(label_smoothing=1.0)
+        build({'use': 'task.denoising:Denoising', 'denoisers': [], 'label_smoothing': 1.0})
 
 
 @pytest.mark.long
