@@ -164,7 +164,7 @@ ALLOWED = {
     'data.cache:_locked': 'open os',
     'data.cache:_publish': 'os rename',
     'data.cache:_sha256': 'open',
-    'data.cache:kept': 'open os rmtree shutil write_text',
+    'data.cache:cached': 'open os rmtree shutil write_text',
     'data.cache:read_arrays': 'load',
     'data.cache:write_arrays': 'mkdir save',
     'data.text.stream:TextData': 'mkdir',
