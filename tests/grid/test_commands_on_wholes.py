@@ -68,4 +68,4 @@ def test_neighbours_are_found_in_its_embedding_or_it_has_none(pair):
         found = Embedder(experiment.model(), params, Byte().train([])).nearest('a', 3)
     except UserError as refusal:
         found = str(refusal)
-    assert 'no one embedding' in found or len(found) == 3
+    assert 'no single embedding' in found or len(found) == 3
