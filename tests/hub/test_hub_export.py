@@ -229,6 +229,25 @@ def test_an_existing_folder_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ['mine']
 
 
+def test_a_folder_that_is_like_a_draft_is_left_alone(tmp_path):
+    (tmp_path / '.out.draft').mkdir()
+    (tmp_path / '.out.draft' / 'mine').write_text('kept')
+    with pytest.raises(UserError, match='exists; delete it'):
+        export(Source(*made(GPT2)), tmp_path / 'out')
+    assert [path.name for path in tmp_path.rglob('*')] == ['.out.draft', 'mine']
+
+
+def test_others_may_read_what_the_owner_shares(tmp_path):
+    export(Source(*made(GPT2)), tmp_path / 'out')
+    assert len({path.stat().st_mode for path in (tmp_path / 'out').iterdir()}) == 1
+
+
+def test_a_folder_below_a_file_cannot_be_written(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(UserError, match='cannot be written: Not a directory'):
+        export(Source(*made(GPT2)), tmp_path / 'file' / 'out')
+
+
 def test_an_unknown_type_of_tensors():
     with pytest.raises(UserError, match='float32, bfloat16, float16'):
         Format(dtype='int8')

@@ -61,7 +61,7 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
         files: further files by name, with their text.
 
     Raises:
-        UserError: no family can hold the model, or the folder exists and is not empty.
+        UserError: no family can hold the model; the folder exists and is not empty, or cannot be written.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f'{out}: exists and is not an empty folder; name a new one')
@@ -70,8 +70,12 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     ids = special_ids(source.tokenizer, source.model) if source.tokenizer else {}
     description = describe(source.model, shapes, ids, form.family, source.ending)
     draft = out.with_name(f'.{out.name}.draft')
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    try:
+        draft.mkdir(parents=True)
+    except FileExistsError:
+        raise UserError(f'{draft}: exists; delete it, unless another export is writing it') from None
+    except OSError as error:
+        raise UserError(f'{out}: cannot be written: {error.strerror}') from None
     try:
         tensors = tensors_of({path: np.asarray(leaf) for path, leaf in params.items()}, description)
         write_tensors(draft, tensors, form.dtype, form.shard)
@@ -81,9 +85,14 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
             write_tokenizer(draft, source.tokenizer, source.model, description.config)
         for name, text in (files or {}).items():
             (draft / name).write_text(text)
+        mode = (draft / 'config.json').stat().st_mode
+        for file in draft.iterdir():  # safetensors writes for the owner only
+            file.chmod(mode)
         if out.exists():
             out.rmdir()
         draft.rename(out)
+    except OSError as error:
+        raise UserError(f'{out}: cannot be written: {error.strerror}') from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return description

@@ -6,8 +6,9 @@ A template is the spec of a model with leaves in place of the values that config
 
     {'use': 'norm.layer:LayerNorm', 'epsilon': Setting('layer_norm_eps', float, 1e-12)}
 
-`filled` reads the leaves from a config.json and returns the spec. `matched` compares the template with a model of ours
-and returns the config.json that describes it, or the fields that the template cannot represent.
+`filled` reads the leaves from a config.json and returns the spec. `written` compares the template with a model of ours
+and yields the settings that describe it, and a message for each field that the template cannot represent; `resolved`
+combines the settings.
 """
 
 import math
@@ -43,7 +44,7 @@ class Leaf:
     """Leaf of a template, which reads a value from config.json, and writes the settings that give it.
 
     `covers` names further fields of the same part that it writes too. A `lenient` leaf is without effect on the outputs
-    of a trained model, so that one key may stand for several values.
+    of a trained model, so that values that differ may share one key.
     """
 
     covers: ClassVar[tuple[str, ...]] = ()
@@ -129,7 +130,7 @@ class Activation(Leaf):
 
 @dataclass(frozen=True)
 class Inner(Leaf):
-    """Width of a feed-forward layer as a ratio. Attributes: keys of the two widths; spelling, `ratio` or `width`."""
+    """Width of a feed-forward layer as a ratio. Attributes: keys of the two widths; default."""
 
     inner: str
     outer: str

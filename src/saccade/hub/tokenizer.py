@@ -58,7 +58,7 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
         'clean_up_tokenization_spaces': False,
         'model_input_names': inputs,
         **({'model_max_length': length} if length else {}),
-        **_roles(tokenizer, model),
+        **_roles(tokenizer),
     }
     (folder / CONFIG).write_text(json.dumps(settings, indent=2, ensure_ascii=False) + '\n')
 
@@ -82,7 +82,7 @@ def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
     return None
 
 
-def _roles(tokenizer: Tokenizer, model: Part) -> dict[str, str]:
+def _roles(tokenizer: Tokenizer) -> dict[str, str]:
     """Return special tokens by role: as in the folder of the tokenizer, else by their names."""
     names = {
         'pad_token': _PADS, 'mask_token': _MASKS, 'unk_token': (UNKNOWN, '<unk>'), 'cls_token': OPENS,
