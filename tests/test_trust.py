@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import reaching
 
+from saccade.analysis.reference import value_words
+from saccade.build import defaults
 from saccade.parts import parts
 from saccade.trust import THEIRS, VARIABLE, foreign, require_trusted, trust
 from saccade.types import UserError
@@ -68,6 +70,19 @@ def nothing_trusted(monkeypatch):
 def test_every_part_that_ships_may_be_named(use):
     if not use.startswith('my_'):
         require_trusted({'model': {'use': use}}, 'config.json')
+
+
+@pytest.mark.parametrize('module', sorted(parts()))
+def test_every_default_may_be_named(module):
+    """A config may write what a part has by default, by the name that the reference prints."""
+    for name in parts()[module]:
+        shown = str([value_words(value) for value in defaults(getattr(_imported(module), name)).values()])
+        for use in re.findall(r"'use': \\?'([\w.]+:\w+)", shown):
+            require_trusted({'model': {'use': use}}, f'{module}:{name}')
+
+
+def _imported(module):
+    return importlib.import_module(f'saccade.{module}')
 
 
 @pytest.mark.parametrize('use', HOSTILE)

@@ -26,7 +26,7 @@ from saccade.ops.delta import correct, unit
 from saccade.ops.linear_attention import Memory
 from saccade.types import Hidden, LayerContext, Norm, Part, Queries
 
-__all__ = ['Delta']
+__all__ = ['Delta', 'log_rate', 'step_bias']
 
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:

@@ -34,7 +34,7 @@ from saccade.ops.delta import replace, unit
 from saccade.ops.linear_attention import Memory
 from saccade.types import Activation, Count, Hidden, LayerContext, Norm, Part, Queries
 
-__all__ = ['RWKV7']
+__all__ = ['RWKV7', 'decay_bias']
 
 
 @struct.dataclass

@@ -40,7 +40,7 @@ class AttentionResiduals(BlockBase):
     identity: ClassVar[bool] = True
     hands_on: ClassVar[tuple[str, ...]] = ('added',)
 
-    query_init: Part = Part(nn.initializers.zeros_init)
+    query_init: Part = Part(nn.initializers.constant, (('value', 0.0),))
 
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:

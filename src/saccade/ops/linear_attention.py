@@ -25,6 +25,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from saccade.ops.mask import SameSegment
 from saccade.types import Keys, Mixed, Queries, Values
 
+__all__ = ['elu_plus_one']
+
 LOWEST = -1e30  # minimum level; finite, so that differences of levels are finite
 SMALL_CHUNK = 8  # tokens per chunk whose pairs are summed directly; 16 is as fast
 FAINTEST = 1e-18  # sums of weights below this are zero: the square of a smaller one underflows in float32

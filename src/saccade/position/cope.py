@@ -32,7 +32,7 @@ class CoPE(OnScores):
 
     counts: Count
     head_width: Count
-    table_init: Part = Part(nn.initializers.zeros_init)
+    table_init: Part = Part(nn.initializers.constant, (('value', 0.0),))
 
     example: ClassVar[dict[str, Any]] = {'counts': 4, 'head_width': 4}
 

@@ -38,7 +38,7 @@ class TransformerXL(OnScores):
     head_width: Count
     base: Positive = 10000.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
-    bias_init: Part = Part(nn.initializers.zeros_init)
+    bias_init: Part = Part(nn.initializers.constant, (('value', 0.0),))
 
     example: ClassVar[dict[str, Any]] = {'width': 6, 'head_width': 4}
 

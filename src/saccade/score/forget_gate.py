@@ -30,7 +30,7 @@ class ForgetGate(nn.Module):
     """Forgetting attention. Attributes: kernel_init and bias_init, the initialisers of W [D N] and b [N]."""
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)
-    bias_init: Part = Part(nn.initializers.zeros_init)
+    bias_init: Part = Part(nn.initializers.constant, (('value', 0.0),))
 
     by_distance: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
