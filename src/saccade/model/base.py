@@ -33,7 +33,7 @@ from saccade.types import (
 )
 
 
-class Tower(nn.Module):
+class TransformerBase(nn.Module):
     """Base class of decoders and encoders.
 
     Attributes:

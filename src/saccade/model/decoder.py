@@ -16,7 +16,7 @@ from jaxtyping import Array, Int
 
 from saccade.axes import parameter
 from saccade.gain import Gain
-from saccade.model.base import Tower
+from saccade.model.base import TransformerBase
 from saccade.ops.causality import require_causal
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Table, Tokens
@@ -39,7 +39,7 @@ class DecoderState:
     source: Source | None = None
 
 
-class Decoder(Tower, kw_only=True):
+class Decoder(TransformerBase, kw_only=True):
     """Decoder-only language model. Every part must be causal; others raise an error.
 
     Attributes:

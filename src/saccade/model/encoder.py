@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.model.base import Tower
+from saccade.model.base import TransformerBase
 from saccade.ops.project import project
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, CountOrZero, Head, Hidden, Inputs, LayerContext, Norm, Part, Reading
@@ -24,7 +24,7 @@ from saccade.types import Count, CountOrZero, Head, Hidden, Inputs, LayerContext
 __all__ = ['Encoder']
 
 
-class Encoder(Tower, kw_only=True):
+class Encoder(TransformerBase, kw_only=True):
     """Encoder-only Transformer.
 
     Attributes:
