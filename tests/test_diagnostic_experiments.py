@@ -85,8 +85,7 @@ def test_parity_is_learned_where_eigenvalues_may_be_negative_and_holds_at_length
     assert solved or found['validation_256']['solved'] == 0
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.long
 def test_permutations_of_three_are_learned_by_two_updates_a_token_and_not_by_one(tmp_path):
     found = {}
     for updates in (1, 2):

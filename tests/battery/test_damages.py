@@ -22,7 +22,7 @@ TESTS = Path(__file__).parents[1]
 sys.path.append(str(TESTS / 'launch'))
 import forked  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.long
 
 ROOT = TESTS.parent
 WORDS = ('the', 'model', 'reads', 'a', 'token', 'and', 'writes', 'another', 'word', 'of', 'text', 'about', 'attention')

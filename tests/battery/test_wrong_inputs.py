@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[1]
 sys.path.append(str(TESTS / 'launch'))
 import forked  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.long
 
 ROOT = TESTS.parent
 LIMIT = 60  # seconds of a case
