@@ -16,7 +16,7 @@ from saccade.train.log.log import read
 from saccade.train.loop import Options, train
 from saccade.train.setup import make_learner
 
-ROOT = Path(__file__).parents[1] / 'experiments/diagnostics'
+ROOT = Path(__file__).parents[2] / 'experiments/diagnostics'
 READ = ('bytes', 'pixels')  # the others are drawn
 FILES = [path for path in sorted(ROOT.glob('*.py')) if 'def get_config(' in path.read_text()]
 DRAWN = [path for path in FILES if path.stem not in READ]

@@ -16,7 +16,7 @@ from saccade.train.setup import make_learner
 from saccade.train.trained import kept, param_shapes
 from saccade.types import UserError
 
-ROOT = Path(__file__).parents[1] / 'experiments'
+ROOT = Path(__file__).parents[2] / 'experiments'
 FILES = [
     path
     for folder in ('masked_lm', 'finetune', 'pairs', 'protein')

@@ -21,7 +21,7 @@ from saccade.train.setup import make_learner
 from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SWEEPS = sorted(path for path in (ROOT / 'experiments/sweeps').glob('*.py') if 'def get_sweep(' in path.read_text())
 FILES = sorted(path for path in (ROOT / 'experiments/causal_lm').glob('*.py') if 'def get_config(' in path.read_text())
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
