@@ -4,49 +4,27 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
-# `make grid SAMPLE=12` runs one test in twelve, which the commit chooses, as CI does; of `make slow` one in sixteen, of
-# `make long` one in five, and of `make test` on a second interpreter one in three.
+# `make long SAMPLE=17` runs one test in 17, which the commit chooses, as CI does; `make test SAMPLE=3` one in three.
 SAMPLE ?= 1
-# `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
-SLICES ?= slices
-# `make slow BATTERIES=` leaves out the half hour of kills, damages, wrong inputs and hostile folders.
-BATTERIES ?= batteries
-# `make grid TRACES=` leaves out the minutes in which every field of every model is traced.
-TRACES ?= traces
 # Of `make accelerator`, whose further flags are ARGUMENTS, as --size=tiny.
 MINUTES ?= 10
 ARGUMENTS ?=
 
-.PHONY: train test long docs lint oracle grid slow nightly slices compiled accelerator format clean
+.PHONY: train test long oracle docs lint accelerator format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q --sample=$(SAMPLE)
+	$(BIN)/python -m pytest --sample=$(SAMPLE)
 
-# Whole runs of launchers and of models: those tests that take a second or more.
-long: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -m long --sample=$(SAMPLE)
+# All other tests on a CPU, which take hours: whole runs of launchers, all pairs of parts, kills and damages, and every
+# experiment compiled for TPUs by libtpu. It lies outside of site-packages: where it is installed JAX looks for a TPU.
+long: $(VENV)/.installed-test $(VENV)/libtpu
+	PYTHONPATH=$(abspath $(VENV)/libtpu) $(BIN)/python -m pytest -m long --sample=$(SAMPLE)
 
 oracle: $(VENV)/.installed-oracle
-	$(BIN)/python -m pytest -q -m oracle
-
-grid: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -m grid --sample=$(SAMPLE) --dist worksteal --timeout=1800 $(if $(TRACES),,-k 'not its_trace') tests/grid tests/contract
-
-slow: $(VENV)/.installed-test $(SLICES)
-	$(BIN)/python -m pytest -q -m slow --sample=$(SAMPLE) --timeout=1800 --dist worksteal $(if $(BATTERIES),,--ignore=tests/battery)
-
-# All that CI samples.
-nightly: long grid slow
-
-# Where libtpu is installed JAX looks for a TPU, so what compiles for one has an environment of its own.
-slices:
-	$(MAKE) VENV=$(VENV)-tpu compiled
-
-compiled: $(VENV)/.installed-test $(VENV)/.installed-tpu
-	$(BIN)/python -m pytest -q -m slices --timeout=1800 --dist worksteal tests/analysis
+	$(BIN)/python -m pytest -m oracle
 
 # What one accelerator can do, in ten minutes: on PYTHON as it is, on top of which it installs what is missing where a
 # registry answers. A second `make accelerator` goes on where the first was stopped.
@@ -75,7 +53,13 @@ $(VENV)/.installed-%: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(subst oracle,test$(,)oracle,$*)]'
 	@touch $@
 
+# The version that the installed JAX names; without it tests that compile for TPUs are skipped.
+LIBTPU := from importlib.metadata import requires; print(*(each.split(";")[0] for each in requires("jax") if "libtpu" in each))
+$(VENV)/libtpu: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $@ "$$($(BIN)/python -c '$(LIBTPU)')" || \
+	  echo "libtpu cannot be installed: tests that compile for TPUs are skipped"
+
 , := ,
 
 clean:
-	rm -rf $(VENV) $(VENV)-tpu .venv-accelerator runs build docs/reference
+	rm -rf $(VENV) .venv-accelerator runs build docs/reference

@@ -29,7 +29,6 @@ os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0')
 import functools
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,10 +70,12 @@ flax.struct.dataclass = unchecked(flax.struct.dataclass)
 jaxtyping.jaxtyped = but_closures(jaxtyping.jaxtyped)
 jaxtyping.install_import_hook(['saccade', 'benchmarks'], 'beartype.beartype')
 
-ONLY_ON_REQUEST = ('long', 'slow', 'slices', 'oracle', 'grid')
+ONLY_ON_REQUEST = ('long', 'oracle')
 # The contracts of parts, each of which can be asked of one part alone.
 OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py', 'test_spread.py')
-CONTRACT, GRID, ORACLE = (Path(__file__).parent / name for name in ('contract', 'grid', 'oracle'))
+CONTRACT = Path(__file__).parent / 'contract'
+# Folders that take long to collect, and the marker of all that is in them: one draws a grid, one imports torch.
+COLLECTED_FOR = {Path(__file__).parent / 'grid': 'long', Path(__file__).parent / 'oracle': 'oracle'}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -96,43 +97,46 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ['SACCADE_VARIANT'] = config.option.variant  # for the tests, which are made while they are imported
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which share of the tests is run."""
+    count = config.option.sample
+    return f'one in {count}, share {share_of(count)}, chosen by commit {commit()[:12]}' if count > 1 else None
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of a variant look at the contract tests alone; draw no grid and import no oracle that is not asked for."""
+    """Collect the contract tests alone for a variant, and neither grid nor oracles without `-m` for them."""
     inside = collection_path == CONTRACT or (collection_path.parent == CONTRACT and collection_path.name in OF_PARTS)
     elsewhere = config.option.variant and not inside and collection_path not in CONTRACT.parents
-    unasked = collection_path in (GRID, ORACLE) and collection_path.name not in config.option.markexpr
+    unasked = COLLECTED_FOR.get(collection_path, '') not in config.option.markexpr
     return True if elsewhere or unasked else None
 
 
+@pytest.hookimpl(trylast=True)  # of the tests that `-m` and `-k` have left
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of a marker that `-m` does not mention, and all but this commit's sample.
+    """Leave out the tests of a marker that `-m` does not mention, and all but this commit's share.
 
-    A variant is put through the long tests too, and not through those that it gives nothing to.
+    A share is every n-th test in the order of files, so that each file and each long list of cases is thinned evenly.
+    A variant is put through the long tests too, and not through tests that have no case for it.
     """
     unasked = {marker for marker in ONLY_ON_REQUEST if marker not in config.option.markexpr}
     if config.option.variant:
-        unasked = unasked - {'long'} | {'skip'}  # what pytest makes of a test without parameters
-    share = this_share(config.option.sample)
-    left_out = [item for item in items if unasked & markers_of(item) or not share(item.nodeid)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        unasked = unasked - {'long'} | {'skip'}  # pytest's marker of a test without parameters
+    asked = [item for item in items if not unasked & {marker.name for marker in item.iter_markers()}]
+    kept = asked[share_of(config.option.sample) :: config.option.sample]
+    config.hook.pytest_deselected(items=[*set(items).difference(kept)])
+    items[:] = kept
 
 
-def markers_of(item: pytest.Item) -> set[str]:
-    """Return the names of a test's markers; what is slow is not merely long, as a case of a long test may be."""
-    names = {marker.name for marker in item.iter_markers()}
-    return names - {'long'} if 'slow' in names else names
+def share_of(count: int) -> int:
+    """Return the number of the share, of `count`, that this commit runs: other commits run the others."""
+    return int(commit(), 16) % count if count > 1 else 0
 
 
-def this_share(count: int) -> Callable[[str], bool]:
-    """Return which tests, by their names, are in this commit's share of `count`: other commits run the others."""
-    if count == 1:
-        return lambda name: True
+@functools.cache
+def commit() -> str:
+    """Return the commit that is tested; 0 without git's history, as in an archive."""
     command = ['git', '-C', str(Path(__file__).parent), 'rev-parse', 'HEAD']
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    commit = int(said or '0', 16)  # where git has none to tell, as of an archive, one share is as good as another
-    return lambda name: zlib.crc32(name.encode()) % count == commit % count
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or '0'
 
 
 @pytest.fixture(scope='module', autouse=True)

@@ -21,6 +21,7 @@ SHIPPED = sorted(
     {
         use
         for file in [ROOT / 'README.md', *(file for folder in FOLDERS for file in (ROOT / folder).rglob('*.[pm][yd]'))]
+        if ROOT / 'docs/reference' not in file.parents  # generated
         for use in re.findall(r"""['"]?use['"]?[=:] ?['"]([\w.]+:\w+)['"]""", file.read_text())
     }
 )

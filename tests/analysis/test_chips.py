@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chips that are not there can be compiled for by several processes at once."""
+"""Chips that are not there: several processes compile for them at once, and without libtpu none does."""
 
 import importlib.util
 import os
@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import pytest
+
+from saccade.analysis.preflight.chips import Chips
+from saccade.types import UserError
 
 HOLD = """
 import sys
@@ -17,6 +20,13 @@ sys.stdin.read()
 """
 
 
+def test_without_libtpu_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+    with pytest.raises(UserError, match=r"libtpu: pip install -e '\.\[tpu\]'$"):
+        Chips.of_slice('v5e:4x4')
+
+
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed')
 def test_two_processes_compile_for_a_slice_at_once():
     quiet = {name: value for name, value in os.environ.items() if name != 'XLA_FLAGS' and not name.startswith('TPU_')}

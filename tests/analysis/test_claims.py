@@ -108,7 +108,7 @@ def test_an_induction_score_is_the_weight_on_what_followed_a_period_before():
     np.testing.assert_allclose(induction_scores(weights, period), [(4 * 0.25 + 3 * 0.5) / 7])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_induction_heads_appear_with_the_drop_of_the_in_context_loss_in_two_layers_and_not_in_one():
     one, two = watched(1, seed=0, steps=400), watched(2, seed=0, steps=400)
     assert two.drop() == two.rise() is not None

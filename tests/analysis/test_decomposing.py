@@ -41,7 +41,7 @@ def test_a_share_that_rounds_to_zero_has_no_sign():
     assert table.rows == [('head 1', *6 * ['0.0%'])]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['one_to_one', 'attention_only'], ids=['recurrent', 'attention alone'])
 def test_where_words_keep_their_places_attention_goes_by_the_time(name, tmp_path):
     record = learned(tmp_path, name)
@@ -49,7 +49,7 @@ def test_where_words_keep_their_places_attention_goes_by_the_time(name, tmp_path
     assert record['alone']['temporal x temporal'] > LEARNED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['one_to_one', 'attention_only'], ids=['recurrent', 'attention alone'])
 def test_where_words_tell_the_next_attention_goes_by_the_words(name, tmp_path):
     record = learned(tmp_path, name, PERMUTED)

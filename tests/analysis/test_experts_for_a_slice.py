@@ -18,7 +18,7 @@ CONFIG = Path(__file__).parents[2] / 'experiments/causal_lm/mixtral_tiny.py'
 WIDTH, EXPERTS, ACTIVE, TOKENS, ROWS = 128, 8, 2, 64, 16
 
 pytestmark = [
-    pytest.mark.slices,
+    pytest.mark.long,
     pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
 ]
 

@@ -56,7 +56,7 @@ def test_entropy_distance_and_weight_on_itself_are_those_of_known_weights():
     np.testing.assert_allclose(found, [means, [0, 0, 1], [0, 1, 1 / 3], [0, 2, 0]], atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_head_of_every_layer_is_seen_whatever_the_kernel():
     plain = inspected()[1]
     assert [(head.layer, head.head) for head in plain] == [(layer, head) for layer in (1, 2) for head in range(1, 7)]
@@ -95,7 +95,7 @@ def test_a_mixer_without_values_has_layers_and_no_heads():
     assert [layer.name for layer in layers] == ['embedding', 'norm', *(f'layer {number}' for number in (1, 2))]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_gradients_of_all_layers_add_up_to_that_of_the_model():
     run = experiment()
     params = drawn(run)

@@ -29,7 +29,7 @@ MESH = {'data': 4, 'fsdp': 4, 'tensor': 1}
 TEACHERS = {'distil': 'masked_lm/quickstart.py'}  # what an experiment starts from that does not start from nothing
 
 pytestmark = [
-    pytest.mark.slices,
+    pytest.mark.long,
     pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
 ]
 

@@ -74,7 +74,7 @@ FRAME = """<script>onmessage = event => document.title = JSON.stringify(event.da
 <iframe src="{page}" style="border: 0; width: {width}px; height: 3000px"></iframe>"""
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason='there is no Chromium here to look at the report with'),
 ]
 

@@ -25,7 +25,7 @@ from saccade.train.mesh import devices_of, make_mesh
 from saccade.types import Part
 
 pytestmark = [
-    pytest.mark.slices,
+    pytest.mark.long,
     pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
 ]
 

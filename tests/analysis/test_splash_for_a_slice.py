@@ -27,7 +27,7 @@ KERNELS = 3  # forward, and backward for queries and for keys with values
 ROWS, HEADS, WIDTH = 4, 8, 64
 
 pytestmark = [
-    pytest.mark.slices,
+    pytest.mark.long,
     pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
 ]
 

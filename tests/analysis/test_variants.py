@@ -123,7 +123,7 @@ def variant(tmp_path):
 CONTRACT = (str(ROOT / 'tests/contract'), '-q', '-p', 'no:cacheprovider', '--variant')
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_variant_of_the_readme_keeps_its_contract_and_trains(variant):
     done = run(variant, '-m', 'pytest', *CONTRACT, 'my_attention:Mine')
     assert done.returncode == 0, done.stdout
@@ -138,7 +138,7 @@ def test_the_variant_of_the_readme_keeps_its_contract_and_trains(variant):
     assert '"step": 2' in (variant / 'run/metrics.jsonl').read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_variant_that_leaks_the_future_is_found_out(variant):
     file = variant / 'my_attention.py'
     leak = 'retain(q + x.mean(axis=1, keepdims=True)[..., None, :4], '
@@ -147,7 +147,7 @@ def test_a_variant_that_leaks_the_future_is_found_out(variant):
     assert done.returncode == 1, done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('use', 'words'), [('my_attention:jnp', 'is no part: it is no class'), ('my_attention:Min', "did you mean 'Mine'")]
 )

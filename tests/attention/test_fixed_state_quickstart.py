@@ -15,7 +15,7 @@ from saccade.train.config import load_config
 from saccade.train.learner import Learner
 from saccade.types import LayerContext, UserError
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
 SMALL = ('width=24', 'layers=2', 'vocabulary=32', 'context_length=12')
 KERNEL, MIXER = 'block.mixer.kernel', 'block.mixer'

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ TESTS = Path(__file__).parents[1]
 sys.path.append(str(TESTS / 'launch'))
 import forked  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.long
 
 ROOT = TESTS.parent
 WORDS = ('the', 'model', 'reads', 'a', 'token', 'and', 'writes', 'another', 'word', 'of', 'text', 'about', 'attention')
@@ -293,23 +292,12 @@ OF_STEPS = {
 }
 
 
-@pytest.mark.parametrize('damages', [OF_DATA, OF_STEPS], ids=['data', 'steps'])
-def test_no_damage_is_silent_or_a_traceback_or_a_hang(stopped, capsys, damages):
-    found = {}
-    for name, damage in damages.items():
-        stopped.restore()
-        damage(stopped)
-        status, out, errors = stopped.train()
-        found[name] = outcome(stopped, status, out, errors)
-        with capsys.disabled():
-            print(
-                f'\n{found[name]:10s} {name}',
-                end='' if found[name] in WELL else f': {errors.strip()[-300:]}',
-                flush=True,
-            )
-    with capsys.disabled():
-        print(f'\n{len(found)} damages: {dict(sorted(Counter(found.values()).items()))}')
-    assert {name: kind for name, kind in found.items() if kind not in WELL} == {}
+@pytest.mark.parametrize('damage', [*OF_DATA.values(), *OF_STEPS.values()], ids=[*OF_DATA, *OF_STEPS])
+def test_no_damage_is_silent_or_a_traceback_or_a_hang(stopped, damage):
+    stopped.restore()
+    damage(stopped)
+    status, out, errors = stopped.train()
+    assert outcome(stopped, status, out, errors) in WELL, errors
 
 
 @pytest.mark.parametrize(

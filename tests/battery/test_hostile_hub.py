@@ -351,8 +351,7 @@ def _taken(place: str, status: int, said: str) -> str:
     return 'clear' if is_line and names_it and len(said) < 1500 else 'unclear'
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.long
 @pytest.mark.parametrize('launcher', LAUNCHERS)
 def test_every_folder_is_refused_in_one_line_and_none_is_executed(tmp_path, capsys, launcher):
     kind, arguments = LAUNCHERS[launcher]

@@ -108,8 +108,7 @@ def kill_after(process: Any, run: Path, step: int, delay: float) -> None:
     process.join()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.long
 @pytest.mark.parametrize('kind', KINDS)
 def test_killed_runs_end_with_the_log_of_a_run_that_was_not_killed(tmp_path, capsys, kind):
     chance, counts = random.Random(kind), Counter()

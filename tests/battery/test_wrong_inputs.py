@@ -11,7 +11,6 @@ import random
 import re
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ TESTS = Path(__file__).parents[1]
 sys.path.append(str(TESTS / 'launch'))
 import forked  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.long
 
 ROOT = TESTS.parent
 LIMIT = 60  # seconds of a case
@@ -80,17 +79,17 @@ def flags_of(launcher: str) -> Iterator[tuple[str, str, str]]:
 def flag_cases() -> Iterator[Case]:
     for launcher, needed in LAUNCHERS.items():
         yield Case(launcher, ('--nonsense=1',), '--nonsense')
-        yield Case(launcher, (*needed, 'hello'), "'hello' is no flag")
+        yield Case(launcher, (*needed, 'hello'), "'hello'")
         for kind, name, rest in flags_of(launcher):
             if kind in ('integer', 'float', 'bool', 'enum', 'multi_integer', 'multi_enum'):
                 yield Case(launcher, (f'--{name}=nonsense',), name)
             bound = re.search(r"', (\d+)(?:, .*)?\)|lower_bound=(\d+)\)", rest)
             if kind == 'integer' and bound:
                 yield Case(launcher, (f'--{name}={int(bound[1] or bound[2]) - 1}',), name)
-    for launcher in READ_RUNS.keys() | {'report', 'five_steps', 'variants', 'claims'} - READ_CONFIGS.keys():
+    for launcher in sorted(READ_RUNS.keys() | {'report', 'five_steps', 'variants', 'claims'} - READ_CONFIGS.keys()):
         if launcher not in READ_CONFIGS:
             yield Case(launcher, (*LAUNCHERS[launcher], '--config.model.width=3'), 'config.model.width')
-    for launcher in set(LAUNCHERS) - {'five_steps', 'variants'}:
+    for launcher in sorted(set(LAUNCHERS) - {'five_steps', 'variants'}):
         yield Case(launcher, (), 'give ')
 
 
@@ -592,16 +591,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder, {**names, **{name: str(path) for name, path in damaged.items()}}, again)
 
 
-def test_every_wrong_input_is_answered_in_one_clear_line(place, capsys):
+def test_there_are_wrong_inputs():
     assert len(CASES) >= 300
-    counts, others = Counter(), []
-    for case in CASES:
-        answer = place.answer(case)
-        verdict = answer.verdict(case.words)
-        counts[verdict] += 1
-        if verdict != 'clear':
-            others.append(f'{verdict}: {case}: {answer.status}: {answer.err[-400:]}'[:1200])
-    with capsys.disabled():
-        print(f'\n{len(CASES)} wrong inputs: {", ".join(f"{count} {verdict}" for verdict, count in counts.items())}')
-    assert not others, '\n'.join(others)
+
+
+@pytest.mark.parametrize('case', CASES, ids=[case.launcher for case in CASES])
+def test_every_wrong_input_is_answered_in_one_clear_line(place, case):
+    answer = place.answer(case)
+    assert answer.verdict(case.words) == 'clear', f'{case}: {answer.status}: {answer.err}'
     assert not (place.folder / 'executed').exists()

@@ -236,7 +236,7 @@ def test_the_package_is_imported_without_being_installed(monkeypatch, tmp_path):
     assert said.stdout.split() == [f'{path}/saccade/__init__.py', f'{path}/saccade/experiments']
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('stop', [signal.SIGINT, signal.SIGKILL])
 def test_the_command_goes_on_where_it_was_stopped(stop, tmp_path):
     file = tmp_path / 'rows.json'

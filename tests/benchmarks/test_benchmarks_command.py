@@ -83,7 +83,7 @@ def refused(done, words):
     assert done.stdout == ''
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_search_is_measured_by_reading_each_text_and_each_pair():
     counts = (f'--texts={count}' for count in (20, 80, 200))
     done = run('benchmarks', '--what=search', *counts, '--crossed=80', '--json')

@@ -78,7 +78,7 @@ def deep(layers: int) -> Stack:
     return stack(DeepNorm, layers, alpha=(2 * layers) ** 0.25, beta=(8 * layers) ** -0.25)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_deep_norm_bounds_the_first_update_at_any_depth_where_that_of_post_norm_grows():
     bounded = [sizes(deep(layers))['update'] for layers in (6, 24, 96)]
     growing = [sizes(stack(PostNorm, layers))['update'] for layers in (6, 24, 96)]
@@ -87,7 +87,7 @@ def test_deep_norm_bounds_the_first_update_at_any_depth_where_that_of_post_norm_
     assert growing[2] > 4.0 * growing[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_branches_scaled_by_the_root_of_the_depth_keep_a_pre_norm_stack_of_one_size():
     """Unscaled, each branch adds about the same, so that the hidden state grows as the root of the depth."""
     scaled = [sizes(stack(PreNorm, layers, branch_scale=layers**-0.5))['output'] for layers in (6, 96)]

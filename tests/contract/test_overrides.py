@@ -3,8 +3,7 @@
 """Another value of any one field of an experiment changes what is built, and all that shares the size, or is refused.
 
 Every experiment that ships is found, and every field of every part that it names: those that its file leaves at their
-defaults too. Booleans are flipped, numbers doubled or halved. The sizes that data and models share are tried by
-`make long`, all fields by `make grid`.
+defaults too. Booleans are flipped, numbers doubled or halved.
 """
 
 import os
@@ -211,14 +210,14 @@ def test_sizes_that_data_and_models_share_change_together(file, started):
     assert False in found
 
 
-@pytest.mark.grid
+@pytest.mark.long
 @each_experiment
 def test_every_field_reaches_what_is_built_or_is_refused(file, started):
     config, shipped = load_config(str(file), started(file)), shared_sizes(built(file, started(file)))
     assert False in {is_refused(file, started(file), field, shipped) for field in all_fields(config)}
 
 
-@pytest.mark.grid
+@pytest.mark.long
 @each_experiment
 def test_every_field_of_a_model_changes_its_trace_or_is_refused(file, started):
     """A field of a part at a place in a kind of model is tried in the first experiment that has it."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every task and model with every part: by tracing, what a part reports reaches the loss and the log.
 
-Here each part is in one decoder, one encoder and one encoder-decoder; `make grid` has all pairs, and what must be run.
+Here each part is in one decoder, one encoder and one encoder-decoder; tests/grid has all pairs, and what must be run.
 """
 
 import pytest

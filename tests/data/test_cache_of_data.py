@@ -103,7 +103,7 @@ def test_a_damaged_folder_is_made_anew_in_one_line(tmp_path, caplog, damage, nam
     assert len(caplog.messages) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('damage', DAMAGES)
 def test_a_damaged_cache_gives_the_same_data(tmp_path, data, caplog, damage):
     cache, spare = tmp_path / 'cache', tmp_path / 'spare'
@@ -203,7 +203,7 @@ print([rows[row]['tokens'].tolist() for row in range(len(rows))])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('damage', [None, flip, halve])
 def test_processes_that_prepare_one_cache_at_once(tmp_path, data, damage):
     if damage:

@@ -173,7 +173,7 @@ def test_validation_documents_are_the_same_whatever_is_installed(tmp_path, monke
     assert 0.01 < len(fewer['validation']) / len(fewer['train']) < 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_there_is_enough_to_learn_from(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     splits = open_corpus('pydocs', None, tmp_path).splits

@@ -58,7 +58,7 @@ def trained(given, accumulate):
         ({'use': 'feedforward.loss_free:LossFree', **SIGMOID}, {'shared': GATED}, 1),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_learns_and_its_metrics_are_logged(router, fields, accumulate):
     metrics, state = trained(config(router, **fields), accumulate)
     assert metrics[0].keys() >= REPORTED | {'loss', 'cross_entropy'}

@@ -18,7 +18,7 @@ from saccade.train.setup import make_backend
 from saccade.train.trained import param_shapes
 from saccade.types import UserError
 
-pytestmark = pytest.mark.grid
+pytestmark = pytest.mark.long
 
 each_pair = pytest.mark.parametrize('pair', pairs(), ids=lambda pair: pair.name)
 

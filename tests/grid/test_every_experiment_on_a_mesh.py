@@ -16,7 +16,7 @@ from saccade.train.mesh import AXES, spec_of
 from saccade.train.optimizer import path_of
 from saccade.train.trained import kept
 
-pytestmark = pytest.mark.grid
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2] / 'experiments'
 OF_A_RUN = ('distil',)  # it needs a teacher

@@ -17,7 +17,7 @@ from saccade.build import build
 from saccade.ops.loss import cross_entropy
 from saccade.types import LayerContext, Total, UserError
 
-pytestmark = pytest.mark.grid
+pytestmark = pytest.mark.long
 
 RELATIVE = {'float32': 1e-4, 'bfloat16': 0.1}  # of the largest logit; eight bits, through two layers
 UNBOUNDED = 1e30  # infinity makes NumPy warn

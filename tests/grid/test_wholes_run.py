@@ -31,7 +31,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
 from saccade.types import LayerContext, UserError
 
-pytestmark = pytest.mark.grid
+pytestmark = pytest.mark.long
 
 RELATIVE = 1e-4  # of the largest logit, loss or gradient
 CHUNK = 6  # tokens of a step

@@ -34,7 +34,7 @@ def losses(runner: Any, workdir: Path, *overrides: str) -> list[float]:
     return [line['loss'] for line in lines if 'loss' in line]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_second_run_compiles_nothing(kept, tmp_path):
     first = losses(kept, tmp_path / 'first')
     compiled = entries(kept)
@@ -45,7 +45,7 @@ def test_a_second_run_compiles_nothing(kept, tmp_path):
     assert entries(kept) == compiled
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_damaged_programs_are_compiled_again(kept, tmp_path):
     draw = random.Random(0)
     first = losses(kept, tmp_path / 'whole')

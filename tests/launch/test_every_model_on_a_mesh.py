@@ -74,10 +74,8 @@ EXPERT = {
 }
 
 
-@pytest.mark.parametrize(
-    'shown',
-    [pytest.param(shown, marks=pytest.mark.long if shown == 'ring, ALiBi' else pytest.mark.slow) for shown in SEQUENCE],
-)
+@pytest.mark.long
+@pytest.mark.parametrize('shown', SEQUENCE)
 def test_a_sequence_axis_gives_the_losses_of_one_device(runner, tmp_path, shown):
     devices, name, *overrides = SEQUENCE[shown]
     mesh = (
@@ -88,14 +86,14 @@ def test_a_sequence_axis_gives_the_losses_of_one_device(runner, tmp_path, shown)
     assert_same_losses(runner, tmp_path, name, mesh, overrides)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('shown', EXPERT)
 def test_an_expert_axis_gives_the_losses_of_one_device(runner, tmp_path, shown):
     mesh, name, *overrides = EXPERT[shown]
     assert_same_losses(runner, tmp_path, name, mesh, overrides)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('name', RUNS)
 def test_a_mesh_gives_the_losses_of_one_device(runner, tmp_path, name):
     assert_same_losses(runner, tmp_path, name, MESH, RUNS[name])

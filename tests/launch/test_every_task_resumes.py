@@ -51,7 +51,7 @@ RUNS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('name', RUNS)
 def test_a_run_that_lost_its_last_checkpoint_takes_the_same_steps_again(runner, tmp_path, name):
     workdir = tmp_path / 'run'

@@ -67,7 +67,7 @@ def lose_seals(run: Path) -> None:
         seal.unlink()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('lose', [lose_seals, lose_checkpoints])
 def test_a_run_that_lost_its_checkpoints_keeps_its_log_and_starts_again_when_it_is_told_to(runner, finished, run, lose):
     lose(run)
@@ -94,7 +94,7 @@ def test_a_second_process_is_refused_before_it_writes_anything(runner, run):
         assert contents(run) == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_is_being_trained_may_be_looked_at(runner, run):
     with locked(run / '.lock', pytest.fail):
         for script, folder in (('evaluate', run), ('generate', run), ('report', run.parent)):
@@ -102,7 +102,7 @@ def test_a_run_that_is_being_trained_may_be_looked_at(runner, run):
             assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_of_two_processes_at_once_one_trains(runner, finished, tmp_path):
     both = [runner.start('train', *runner.small(tmp_path / 'run')) for _ in range(2)]
     ends = [(process.communicate(timeout=240), process.returncode) for process in both]
@@ -113,7 +113,7 @@ def test_of_two_processes_at_once_one_trains(runner, finished, tmp_path):
     assert losses(tmp_path / 'run') == losses(finished)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(('old', 'new'), [('18', '30'), ('20', '19')])
 def test_a_renamed_checkpoint_is_not_resumed_from(runner, finished, run, old, new):
     (run / 'checkpoints' / old).rename(run / 'checkpoints' / new)
@@ -124,7 +124,7 @@ def test_a_renamed_checkpoint_is_not_resumed_from(runner, finished, run, old, ne
     assert losses(run) == losses(finished)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_lines_of_the_log_that_are_gone_are_said(runner, run):
     shutil.rmtree(run / 'checkpoints/20')
     (run / 'metrics.jsonl').write_text('')
@@ -153,8 +153,7 @@ def fill(folder: Path, room: int = 0) -> None:
             filling.write(bytes(min(free, 4096)))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.long
 def test_a_disk_that_fills_ends_a_run_in_one_line_and_costs_nothing(runner, finished, tmp_path):
     ended = []
     for room in ROOM:
@@ -171,7 +170,7 @@ def test_a_disk_that_fills_ends_a_run_in_one_line_and_costs_nothing(runner, fini
     assert set(ended) == {0, 2}  # else the sizes say nothing
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('every', [0, 3])
 def test_a_disk_that_fills_while_a_run_trains_ends_it(runner, tmp_path, every):
     """Either the log or a checkpoint meets it first."""
@@ -190,7 +189,7 @@ def test_a_disk_that_fills_while_a_run_trains_ends_it(runner, tmp_path, every):
         assert ': the disk is full: ' in refusal(subprocess.CompletedProcess([], process.returncode, out, err))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sink_that_blocks_does_not_keep_a_run_from_stopping(runner, tmp_path):
     (runner.folder / 'stuck_sink.py').write_text(STUCK)
     more = ('--config.logging=[{"use": "stuck_sink:Stuck"}]', '--config.steps=100000')
@@ -206,7 +205,7 @@ def test_a_sink_that_blocks_does_not_keep_a_run_from_stopping(runner, tmp_path):
     assert 'Stuck receives no more of the log, and the run continues without it: it has not finished within 90' in err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_goes_on_when_nobody_reads_what_it_prints(runner, finished, tmp_path):
     process = runner.start('train', *runner.small(tmp_path / 'run'))
     process.stdout.readline()
@@ -217,7 +216,7 @@ def test_a_run_goes_on_when_nobody_reads_what_it_prints(runner, finished, tmp_pa
     assert losses(tmp_path / 'run') == losses(finished)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_before_the_loop_is_one_line(runner, tmp_path):
     config = tmp_path / 'waits.py'
     config.write_text("""

@@ -60,9 +60,7 @@ def trained(runner, name, records, workdir):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    'name', ['tag', *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != 'tag')]
-)
+@pytest.mark.parametrize('name', CASES)
 def test_a_run_is_trained_judged_and_evaluated_alike_and_predicts_what_was_counted(runner, records, tmp_path, name):
     done = trained(runner, name, records, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -96,7 +96,7 @@ def assert_refused_unexecuted(done, runner, run, words=''):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('script', ['evaluate', *(pytest.param(script, marks=pytest.mark.slow) for script in OPENING)])
+@pytest.mark.parametrize('script', OPENING)
 def test_no_launcher_executes_what_a_run_names(hostile, script):
     elsewhere, run = hostile('model', MINE)
     done = elsewhere.run(script, f'--workdir={run}', *OPENING[script])
@@ -137,7 +137,7 @@ def test_a_trusted_module_is_imported_from_the_working_directory(hostile):
     assert by_variable.run(*asked).stdout == done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('field', HOSTILE)
 def test_no_field_of_a_config_is_executed(hostile, field):
     elsewhere, run = hostile(field, HOSTILE[field])
@@ -146,7 +146,7 @@ def test_no_field_of_a_config_is_executed(hostile, field):
         assert_refused_unexecuted(done, elsewhere, run, field)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_sinks_of_a_run_are_not_opened_with_it(hostile):
     elsewhere, run = hostile('logging', [SYSTEM, MINE])
     done = elsewhere.run('evaluate', f'--workdir={run}', '--json')

@@ -87,7 +87,7 @@ def test_another_run_starts_from_its_merged_weights(tuned):
     assert begun.new == begun.left == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     'devices', [('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'), ('--config.backend=pmap',)]
 )

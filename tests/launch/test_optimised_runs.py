@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from watched import assert_same, kill_after, losses
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope='module')

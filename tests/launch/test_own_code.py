@@ -190,7 +190,6 @@ def test_a_sweep_over_ones_own_code_and_its_report_show_the_initialisers(lab, tm
     assert re.fullmatch(r'MultiHead\(kernel_init=normal\(stddev=0\.02\), output_init=.*\)', shown['base']['mixer'])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('use', ['my_parts:Halved', 'my_attention:Mine'])
 def test_the_contract_asks_no_docstring_and_keeps_ones_own_defaults(lab, use):
     command = [sys.executable, '-m', 'pytest', str(ROOT / 'tests/contract'), '-q', '-p', 'no:cacheprovider']

@@ -116,14 +116,6 @@ def test_what_cannot_be_is_one_line(runner, arguments, words):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(importlib.util.find_spec('libtpu') is not None, reason='libtpu is installed')
-def test_without_what_compiles_for_tpus_it_says_what_to_install(runner):
-    done = runner.run('preflight', f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4')
-    assert done.returncode == 2
-    assert "libtpu: pip install -e '.[tpu]'" in done.stderr
-
-
-@pytest.mark.long
 @without_libtpu
 def test_a_tpu_slice_needs_no_tpu(runner):
     found = preflight(

@@ -35,7 +35,7 @@ def ends(processes: Sequence[subprocess.Popen]) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('count', [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('count', [2, 4])
 def test_several_processes_give_the_losses_of_one(runner, finished, tmp_path, count):
     with started(runner, tmp_path / 'run', count) as processes:
         for status, _, complaints in ends(processes):
@@ -44,7 +44,7 @@ def test_several_processes_give_the_losses_of_one(runner, finished, tmp_path, co
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('axis', ['tensor', pytest.param('sequence', marks=pytest.mark.slow)])
+@pytest.mark.parametrize('axis', ['tensor', 'sequence'])
 def test_processes_that_have_the_same_rows_give_the_losses_of_one(runner, finished, tmp_path, axis):
     with started(runner, tmp_path / 'run', 2, f'--config.mesh.{axis}=2') as processes:
         for status, _, complaints in ends(processes):
@@ -52,7 +52,7 @@ def test_processes_that_have_the_same_rows_give_the_losses_of_one(runner, finish
     assert_same(losses(tmp_path / 'run'), losses(finished))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGUSR1])
 def test_one_process_that_is_told_to_stop_stops_all_after_the_same_step(runner, finished, tmp_path, number):
     with started(runner, tmp_path / 'run', 2) as processes:
@@ -66,7 +66,7 @@ def test_one_process_that_is_told_to_stop_stops_all_after_the_same_step(runner, 
     assert_same(losses(tmp_path / 'run'), losses(finished))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(('victim', 'then'), [(0, 4), (1, 1)])
 def test_when_one_process_is_killed_the_others_say_so_and_the_run_resumes(runner, finished, tmp_path, victim, then):
     workdir = tmp_path / 'run'
@@ -87,7 +87,7 @@ def test_when_one_process_is_killed_the_others_say_so_and_the_run_resumes(runner
     assert_same(losses(workdir), losses(finished))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_mistake_ends_all(runner, tmp_path):
 
     with started(

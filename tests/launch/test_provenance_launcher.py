@@ -9,7 +9,7 @@ from watched import kill_after
 
 from saccade.train.log.provenance import read
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def test_each_start_of_a_run_is_recorded_whatever_ended_it(runner, tmp_path):

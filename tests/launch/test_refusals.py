@@ -76,13 +76,8 @@ OUTPUTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ('launcher', 'arguments', 'words'),
-    [
-        *(pytest.param(*case, marks=pytest.mark.long) for case in FLAGS),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in OUTPUTS),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(('launcher', 'arguments', 'words'), [*FLAGS, *OUTPUTS])
 def test_it_is_refused_in_one_line(runner, launcher, arguments, words):
     assert_refused(runner.run(launcher, *arguments), words)
     assert not (runner.folder / 'none').exists()

@@ -77,7 +77,7 @@ def ranking(runner, pairs, tmp_path_factory):
     return workdir
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('name', RUNS)
 def test_a_run_is_trained_and_judged_as_it_is_evaluated(runner, pairs, tmp_path, name):
     done = trained(runner, name, pairs, tmp_path)
@@ -95,7 +95,7 @@ def test_a_run_is_trained_and_judged_as_it_is_evaluated(runner, pairs, tmp_path,
     assert len(json.loads(searched.stdout)['found']) == 5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('name', RUNS)
 def test_eight_devices_give_the_losses_of_one(runner, pairs, tmp_path, name):
     flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count=8'

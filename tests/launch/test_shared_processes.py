@@ -147,7 +147,6 @@ def test_a_run_that_diverges_costs_that_run_alone(runner, tmp_path):
     assert slow == too_fast != quick
 
 
-@pytest.mark.slow
 def test_ten_kills_of_a_worker_lose_nothing_but_the_run_in_hand(runner, shared, tmp_path):
     """The same command finishes the sweep, with the logs of one that was left in peace."""
     draw = random.Random(int(os.environ.get('SACCADE_SEED', '0')))

@@ -45,7 +45,7 @@ def scancel(on_slurm, *arguments):
     subprocess.run(['scancel', *arguments], env={**os.environ, **on_slurm.environment}, check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_on_two_hosts_that_made_room_ends_with_the_losses_of_one_that_did_not(on_slurm, tmp_path):
     alone = on_slurm.train(tmp_path / 'alone', *LONG)
     assert alone.returncode == 0, alone.stderr
@@ -61,7 +61,7 @@ def test_a_run_on_two_hosts_that_made_room_ends_with_the_losses_of_one_that_did_
     assert_same(losses(workdir), losses(tmp_path / 'alone'))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, tmp_path):
     sweep = tmp_path / 'sweep.py'
     sweep.write_text("def get_sweep():\n    return dict(runs=dict(grid={'schedule.peak': [1e-3, 2e-3]}), seeds=1)\n")
@@ -81,7 +81,7 @@ def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, t
     assert 'resume' not in (workdir / 'peak=0.001,seed=0/printed.log').read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_runs_of_a_program_share_a_job_which_goes_on_after_it_made_room(on_slurm, tmp_path):
     sweep = tmp_path / 'sweep.py'
     sweep.write_text(
@@ -107,7 +107,7 @@ def test_runs_of_a_program_share_a_job_which_goes_on_after_it_made_room(on_slurm
     assert losses(runs[2]) == losses(tmp_path / 'own')
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_suite_is_carried_out_as_jobs_with_its_search_and_makes_its_page(on_slurm, tmp_path):
     sweep, suite, page = (tmp_path / name for name in ('sweep.py', 'suite.py', 'page.md'))
     tune = "tune=dict(by={'schedule.peak': [1e-3, 2e-3]}, seeds=[7], halving=dict(steps=[2]))"
@@ -127,7 +127,7 @@ def test_a_suite_is_carried_out_as_jobs_with_its_search_and_makes_its_page(on_sl
     assert '| variant | again | recall |' in page.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slurm, tmp_path):
     workdir = tmp_path / 'run'
     refused = on_slurm.run('slurm', *on_slurm.small(workdir), MINUTES, '--slurm=partition=none')

@@ -160,7 +160,7 @@ def uninterrupted(runner, tmp_path_factory) -> Path:
     return folder / 'sweep'
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
 def test_an_interrupted_sweep_continues_with_no_step_repeated_and_none_lost(runner, uninterrupted, tmp_path, number):
     """Killed, the launch leaves runs at work, which the next leaves in peace; told to end, it has them save."""

@@ -157,7 +157,7 @@ def test_gcloud_that_is_not_logged_in_is_one_line(launcher):
     assert_refused(launcher.run(*WHOLE), 'gcloud is not logged in: run `gcloud auth login`')
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_is_shipped_taken_away_and_resumed_to_its_end(launcher, tmp_path):
     """The whole repository and its own train.py, on a host that has all but TPUs."""
     gcloud, metrics = launcher.gcloud, 'saccade/buckets/mine/runs/a/metrics.jsonl'
@@ -185,7 +185,7 @@ def test_a_run_is_shipped_taken_away_and_resumed_to_its_end(launcher, tmp_path):
     assert gcloud.asked().count('create') == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which('gcloud') is None, reason='the Google Cloud CLI is not installed')
 @pytest.mark.parametrize('more', [(), ('--queued', '--spot')])
 def test_gcloud_itself_takes_every_flag(launcher, tmp_path, more):

@@ -70,7 +70,7 @@ def test_the_same_command_on_a_finished_run_changes_nothing(runner, finished):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('step', [5, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 3, 8, 10))])
+@pytest.mark.parametrize('step', [1, 3, 5, 8, 10])
 def test_a_killed_run_resumes_to_bit_identical_losses(runner, finished, tmp_path, step):
     kill_after(runner, tmp_path / 'run', step, signal.SIGKILL)
     done = runner.train(tmp_path / 'run')
@@ -89,7 +89,6 @@ def test_sigterm_saves_and_exits_cleanly_and_the_run_resumes(runner, finished, t
     assert [line['step'] for line in read(tmp_path / 'run/metrics.jsonl') if line['split'] == 'plan'] == [0]
 
 
-@pytest.mark.slow
 def test_a_damaged_checkpoint_is_skipped_for_the_one_before(runner, finished, tmp_path):
     kill_after(runner, tmp_path / 'run', 7, signal.SIGTERM)
     newest = max(
@@ -112,12 +111,10 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(runner, finished, tm
     'overrides',
     [
         ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'),
-        pytest.param(('--config.backend=pmap',), marks=pytest.mark.slow),
-        pytest.param(('--config.mesh.data=8',), marks=pytest.mark.slow),
-        pytest.param(('--config.mesh.data=1', '--config.mesh.fsdp=8'), marks=pytest.mark.slow),
-        pytest.param(
-            ('--config.mesh.data=4', '--config.mesh.tensor=2', '--config.accumulate=2'), marks=pytest.mark.slow
-        ),
+        ('--config.backend=pmap',),
+        ('--config.mesh.data=8',),
+        ('--config.mesh.data=1', '--config.mesh.fsdp=8'),
+        ('--config.mesh.data=4', '--config.mesh.tensor=2', '--config.accumulate=2'),
     ],
 )
 def test_eight_devices_give_the_losses_of_one(runner, finished, tmp_path, overrides):
@@ -127,7 +124,6 @@ def test_eight_devices_give_the_losses_of_one(runner, finished, tmp_path, overri
     assert ('\nreplicated  ' in done.stdout) == any('fsdp' in given or 'tensor' in given for given in overrides)
 
 
-@pytest.mark.slow
 def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_path):
     mesh = ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2')
     stopped = kill_after(runner, tmp_path / 'run', 5, signal.SIGTERM, *mesh, devices=8)

@@ -33,7 +33,7 @@ def first_loss(runner, tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_starts_below_a_run_from_scratch_and_only_where_it_is_asked_for(first_loss, finished):
     scratch = first_loss()
     with pytest.raises(UserError, match=r'mixer/key is \(2, 32, 2, 16\) in it, \(2, 32, 1, 16\) in this model'):

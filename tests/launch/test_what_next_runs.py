@@ -50,7 +50,6 @@ KINDS = {
     'finetune/tag.py': ((*LAYER, 'model.vocabulary=300', 'data.classes=2'), True),
     'finetune/answer.py': (LAYER, True),
 }
-MADE_IN_MAKE_TEST = ('causal_lm/quickstart.py',)
 
 
 @pytest.fixture(scope='module')
@@ -82,9 +81,7 @@ def commands(printed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    'name', [pytest.param(name, marks=() if name in MADE_IN_MAKE_TEST else pytest.mark.slow) for name in KINDS]
-)
+@pytest.mark.parametrize('name', KINDS)
 def test_every_command_that_a_run_prints_works(runner, records, tmp_path, name):
     small, on_records = KINDS[name]
     where = {None: (), False: (f'data.path={runner.text}',)}.get(on_records)

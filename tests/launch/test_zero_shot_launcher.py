@@ -121,7 +121,6 @@ def test_what_cannot_be_asked_is_refused_in_one_line(run, runner, flags, words):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('name', RUNS)
 def test_eight_devices_give_the_losses_of_one(runner, tmp_path, name):
     flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count=8'

@@ -30,7 +30,7 @@ def accuracy(decoder, length, backwards):
     return lesson.taught(recurrent(decoder, WIDTH, bidirectional=True, **sizes)).tokens
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('backwards', [False, True], ids=['copy', 'reverse'])
 def test_without_attention_accuracy_falls_with_length_and_with_it_it_does_not(backwards):
     short, long = (accuracy(FIXED, length, backwards) for length in (SHORT, LONG))

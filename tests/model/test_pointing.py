@@ -29,7 +29,7 @@ def taught(decoder, steps):
     return lesson.taught(model(decoder)).rows
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     'estimator',
     [
@@ -49,6 +49,6 @@ def test_hard_attention_learns_to_follow_a_pointer(estimator):
     assert taught(luong, 8000) >= RIGHT
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_attention_it_cannot_be_guessed():
     assert taught({'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': False}, 600) < 2 / SYMBOLS + 0.1

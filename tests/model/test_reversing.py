@@ -21,7 +21,7 @@ def reversed_symbols(key, count):
     return framed(*(jnp.where(place < length, each, -1) for each in (symbols, backwards)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('fed', [False, True], ids=['initial state', 'every step'])
 def test_a_fixed_context_carries_up_to_ten_symbols(fed):
     decoder = {'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': fed}

@@ -273,7 +273,7 @@ def test_a_field_that_the_config_leaves_at_its_default_is_solved_for(make):
     assert variant.solved == {RATIO: MLP['ratio']}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_numbers_of_key_value_heads_are_matched_by_parameters(make):
     mixer = load_config(CONFIG, SMALL)['model']['block']['mixer'] | {'head_width': 32}
     runs = {'grid': {'model.block.mixer': [mixer | {'key_value_heads': heads} for heads in (1, 3)]}}
@@ -285,7 +285,7 @@ def test_numbers_of_key_value_heads_are_matched_by_parameters(make):
     assert cost_of([*SMALL, *one.overrides]) == one.cost
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_depths_are_matched_by_width_and_then_more_finely_by_ratio(make):
     match = {'what': 'parameters', 'by': {WIDTH: 24, RATIO: 0.1}}
     planned = make(SMALL, runs={'grid': {LAYERS: [2]}}, match=match)

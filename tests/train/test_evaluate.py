@@ -134,7 +134,7 @@ SMALL = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('processes', 'limit', 'overrides'),
     [(2, 3, ('--config.mesh.fsdp=2',)), (1, 0, ('--config.backend=pmap',))],

@@ -198,7 +198,7 @@ def changes(width: int, base: int) -> dict[str, float]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('width', [WIDE, *(pytest.param(width, marks=pytest.mark.slow) for width in (64, 128, 512))])
+@pytest.mark.parametrize('width', [WIDE, 64, 128, 512])
 def test_steps_change_a_model_as_much_at_another_width_as_at_the_base(width):
     """The coordinate check of Yang et al. 2022, figure 5, on the experiment as it ships."""
     narrow, wide = changes(BASE, BASE), changes(width, BASE)

@@ -13,7 +13,7 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
 
-ROOT = Path(__file__).parents[1] / 'experiments'
+ROOT = Path(__file__).parents[2] / 'experiments'
 FILES = [
     path
     for folder in ('audio', 'graphs', 'sets')

@@ -16,7 +16,7 @@ from saccade.train.setup import make_learner
 from saccade.train.trained import kept, param_shapes
 from saccade.types import Seq2Seq, UserError
 
-ROOT = Path(__file__).parents[1] / 'experiments/denoising'
+ROOT = Path(__file__).parents[2] / 'experiments/denoising'
 NAMES = sorted(path.stem for path in ROOT.glob('*.py') if 'def get_config(' in path.read_text())
 ONE_DECODER = ('prefix_lm', 'ul2_decoder')
 VOCABULARY, CONTEXT, ROWS = 128, 24, 3

@@ -21,16 +21,12 @@ from saccade.train.setup import make_learner
 from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SWEEPS = sorted(path for path in (ROOT / 'experiments/sweeps').glob('*.py') if 'def get_sweep(' in path.read_text())
 FILES = sorted(path for path in (ROOT / 'experiments/causal_lm').glob('*.py') if 'def get_config(' in path.read_text())
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 
-STEPPED_BY_DEFAULT = ('mistral_tiny',)  # the others where there are minutes
-LARGE_SWEEPS = (  # to trace their variants takes long
-    'attention', 'bottleneck', 'diagnostics', 'learning_rate', 'mup', 'position', 'state'
-)  # fmt: skip
 SEEDS = {'attention': 1, 'diagnostics': 5, 'multi30k_decoders': 1, 'pretraining': 5}  # of the other sweeps 3
 
 each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
@@ -124,12 +120,8 @@ def test_published_sizes_are_found_in_docstrings():
     assert '--config.model.block.0.mixer.mask.left=4095' in overrides
 
 
-def with_a_step(path):
-    return pytest.param(path, marks=[] if path.stem in STEPPED_BY_DEFAULT else [pytest.mark.slow])
-
-
 @pytest.mark.long
-@pytest.mark.parametrize('file', list(map(with_a_step, FILES)), ids=lambda path: path.stem)
+@each_experiment
 def test_a_step_from_equal_odds_is_finite(file):
     learner = make_learner(Experiment.of(narrow(file)))
     tokens = jnp.array(np.random.default_rng(0).integers(0, VOCABULARY, (ROWS, CONTEXT + 1)), jnp.int32)
@@ -162,11 +154,7 @@ def bytes_run(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    'sweep',
-    [pytest.param(path, marks=[pytest.mark.slow] if path.stem in LARGE_SWEEPS else []) for path in SWEEPS],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize('sweep', SWEEPS, ids=lambda path: path.stem)
 def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
     words = ast.get_docstring(ast.parse(sweep.read_text()))
     config = re.search(r'--config=(\S+)', words)[1]

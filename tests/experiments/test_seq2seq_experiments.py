@@ -11,7 +11,7 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.trained import kept, param_shapes
 
-ROOT = Path(__file__).parents[1] / 'experiments/translation'
+ROOT = Path(__file__).parents[2] / 'experiments/translation'
 OURS = (
     'attention_only', 'copying', 'dates', 'dates_recurrent', 'generated', 'multi30k', 'multi30k_recurrent',
     'one_to_one', 'pointer', 'summarize', 'wmt17',

@@ -14,7 +14,7 @@ from saccade.train.loop import Options, train
 from saccade.train.trained import open_run
 from saccade.types import UserError
 
-FOLDER = Path(__file__).parents[1] / 'experiments'
+FOLDER = Path(__file__).parents[2] / 'experiments'
 TOPICS, AROUND, SENTENCES = 6, 3, 4000
 SMALL = (
     'data.context_length=32', 'model.vocabulary=64', 'model.width=16', 'batch_size=16',

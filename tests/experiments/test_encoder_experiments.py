@@ -16,7 +16,7 @@ from saccade.train.setup import make_learner
 from saccade.train.trained import kept, param_shapes
 from saccade.types import UserError
 
-ROOT = Path(__file__).parents[1] / 'experiments'
+ROOT = Path(__file__).parents[2] / 'experiments'
 FILES = [
     path
     for folder in ('masked_lm', 'finetune', 'pairs', 'protein')
@@ -24,7 +24,6 @@ FILES = [
     if 'def get_config(' in path.read_text()
 ]
 ALONE = [path for path in FILES if path.stem != 'distil']  # it needs a teacher
-SMALL = ('quickstart', 'classify', 'motifs', 'order')
 LARGE = ('width=1024', 'layers=24', 'block.mixer.heads=16')
 STATES = 'embedding', 'embedding_norm', 'embedding_output', 'embedding_output_bias', 'layers', 'position', 'types'
 
@@ -85,10 +84,6 @@ def test_a_student_needs_its_teacher():
         load_config(str(ROOT / 'masked_lm/distil.py'))
 
 
-def with_a_step(path):
-    return pytest.param(path, marks=[] if path.stem in SMALL else [pytest.mark.slow])
-
-
 def narrow(file):
     """The experiment with encoders of one layer, or of one repeat of their pattern."""
     small = ('batch_size=2', 'accumulate=1', 'dtype=float32')
@@ -108,7 +103,7 @@ def shallow(value, path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('file', list(map(with_a_step, ALONE)), ids=lambda path: path.stem)
+@pytest.mark.parametrize('file', ALONE, ids=lambda path: path.stem)
 def test_a_step_is_finite(file):
     experiment = Experiment.of(narrow(file))
     learner, like = make_learner(experiment), experiment.data().batch_like(2)

@@ -17,7 +17,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.trained import param_shapes
 from saccade.types import LayerContext
 
-FOLDER = Path(__file__).parents[1] / 'experiments/translation'
+FOLDER = Path(__file__).parents[2] / 'experiments/translation'
 
 
 @pytest.fixture
