@@ -81,14 +81,14 @@ class Distillation(MaskedLM):
         forward = replace(forward, collections=(*forward.collections, HIDDEN))
         # The teacher's reports are neither added to the loss nor logged.
         frozen = replace(forward, params=jax.lax.stop_gradient(forward.params), train=False, reports={})
-        logits = []
-        for each in (forward.of_member('student'), frozen.of_member('teacher')):
-            given = tokens, context_of(batch), each.train, chosen.at
-            logits.append(each(*given, key=drop, method=self.method(each.model))['masked'])
-        states, target = (layer_states(*each.reports[HIDDEN].values())[-1] for each in (forward, frozen))
+        taught, learned = (
+            each(tokens, context_of(batch), each.train, chosen.at, key=drop, method=self.method(each.model))['masked']
+            for each in (frozen.of_member('teacher'), forward.of_member('student'))
+        )
+        target, states = (layer_states(*each.reports[HIDDEN].values())[-1] for each in (frozen, forward))
         originals = chosen.read(batch['tokens'])
         score = functools.partial(self._both, forward.train)
-        (losses, divergences), (_, best) = self.by_chunks(score, tuple(logits), (originals,))
+        (losses, divergences), (_, best) = self.by_chunks(score, (learned, taught), (originals,))
         masked = over_targets(losses, best == originals, chosen.counts)
         soft = Total((divergences * chosen.counts).sum(), masked['loss'].weight)
         there = (batch['segments'] != 0).astype(jnp.float32)

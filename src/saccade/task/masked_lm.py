@@ -88,8 +88,9 @@ class MaskedLM(PredictsTokens):
         """
         drop, hide = self.keys(forward)
         tokens, chosen = self.hide(hide, batch, forward.model.vocabulary)
-        method, originals = self.method(forward.model), chosen.read(batch['tokens'])
-        outputs = forward(tokens, context_of(batch), forward.train, chosen.at, key=drop, method=method)
+        given = tokens, context_of(batch), forward.train, chosen.at
+        outputs = forward(*given, key=drop, method=self.method(forward.model))
+        originals = chosen.read(batch['tokens'])
         scores = self.each_target(outputs['masked'], originals, forward.train)
         masked = over_targets(scores.losses, scores.best == originals, chosen.counts)
         totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}

@@ -84,8 +84,8 @@ class Regression(ReadsHead):
 
 def squared_error(predicted: Float[Array, 'B 1'], values: Float[Array, 'B']) -> Total:
     """Return the total over the rows that have a value."""
-    there = ~jnp.isnan(values)
-    errors = jnp.where(there, predicted[:, 0].astype(jnp.float32) - jnp.where(there, values, 0.0), 0.0)
+    numbers, there = predicted[:, 0].astype(jnp.float32), ~jnp.isnan(values)
+    errors = jnp.where(there, numbers - jnp.where(there, values, 0.0), 0.0)
     return Total((errors**2).sum(), there.sum().astype(jnp.float32))
 
 
