@@ -114,7 +114,7 @@ def test_of_the_parts_of_a_block(place):
 
 def returns(totals):
     class Own(CausalLM):
-        def totals(self, forward, model, params, batch, key):
+        def totals(self, forward, batch):
             return totals
 
     return Own()

@@ -427,7 +427,7 @@ def test_answers_count_and_nothing_else_does():
     labels = jnp.array([[IGNORED, 3, 4], [5, IGNORED, IGNORED], [IGNORED, IGNORED, IGNORED]])
     said = jnp.array([[9, 3, 9], [5, 9, 9], [9, 9, 9]])
     batch = dict(tokens=said, labels=labels, segments=jnp.ones_like(said), positions=0 * said)
-    totals = Answering().totals(Forward(train=False), Says(), {}, batch, jax.random.key(0))
+    totals = Answering().totals(Forward(Says(), {}), batch)
     means = {name: (float(total.total), float(total.weight)) for name, total in totals.items()}
     assert means['accuracy'] == (2, 3)
     assert means['solved'] == (1, 2)

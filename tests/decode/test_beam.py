@@ -17,7 +17,7 @@ from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate
 from saccade.decode.greedy import Greedy
 from saccade.decode.sampling import Sampler
-from saccade.types import LayerContext, Search, UserError
+from saccade.types import DecodingSearch, LayerContext, UserError
 
 CLOSE = 1e-4  # nats; float32 sums in another order
 V, MOST, START, END = 5, 4, 1, 2
@@ -211,7 +211,7 @@ def test_of_equal_texts_that_of_the_better_beam_and_the_lower_token_is_first():
 
 
 def test_it_is_a_search():
-    assert isinstance(Beam(beams=2), Search)
+    assert isinstance(Beam(beams=2), DecodingSearch)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from saccade.data.text.marked import SENTINEL
 from saccade.data.tokenizer.word import Word
 from saccade.decode.gaps import GapFiller, GapsFilled
 from saccade.decode.translator import Translator
-from saccade.types import UserError, Written
+from saccade.types import DecodedTokens, UserError
 
 SENTINELS = tuple(SENTINEL.format(number) for number in range(3))
 TOKENIZER = Word(vocabulary=30, specials=(*SENTINELS, '[R]')).train(['a b c d e f g'])
@@ -30,7 +30,7 @@ class Says:
 
     def __call__(self, model, params, batch):
         count = len(self.said)
-        return Written(jnp.array([[*self.said]]), jnp.array([count]))
+        return DecodedTokens(jnp.array([[*self.said]]), jnp.array([count]))
 
 
 def ids(text):

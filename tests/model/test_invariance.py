@@ -68,7 +68,7 @@ def logits_of(file, batch, *overrides):
     leaves, tree = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(1), len(leaves))
     drawn = [leaf + 0.3 * jax.random.normal(key, leaf.shape) for key, leaf in zip(keys, leaves, strict=True)]
-    return np.asarray(task.read(Forward(train=False), model, jax.tree.unflatten(tree, drawn), batch, jax.random.key(0)))
+    return np.asarray(task.read(Forward(model, jax.tree.unflatten(tree, drawn)), batch))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causal language modelling on models whose logits are known."""
 
+import traceback
+from pathlib import Path
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import saccade
 from saccade.task.causal_lm import CausalLM, is_target
 from saccade.types import Task, Total, UserError
 
@@ -99,6 +103,18 @@ def test_a_batch_without_targets_costs_nothing():
 
 def test_it_is_a_task():
     assert isinstance(CausalLM(), Task)
+
+
+def test_between_a_loss_and_its_model_are_the_totals_of_the_task_and_the_forward_pass():
+    package, ours = str(Path(saccade.__file__).parent), []
+
+    class Watching(Known):
+        def apply(self, *args, **settings):
+            ours.extend(frame.name for frame in traceback.extract_stack() if frame.filename.startswith(package))
+            return super().apply(*args, **settings)
+
+    CausalLM().loss(Watching(), PARAMS, BATCH, KEY, train=True)
+    assert ours == ['loss', 'totals', '__call__']
 
 
 class Reporting(Known):

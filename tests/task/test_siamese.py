@@ -128,7 +128,7 @@ def test_classification_is_the_softmax_of_both_vectors_and_their_difference():
     params = task.init(model, jax.random.key(1), batch)
     head = params['compared_head']
     assert head['output'].shape == (3 * 16, 3)
-    u, v = np.moveaxis(MultipleNegatives().vectors(Forward(False), model, params, batch, jax.random.key(0)), 1, 0)
+    u, v = np.moveaxis(MultipleNegatives().vectors(Forward(model, params), batch), 1, 0)
     logits = np.asarray(np.concatenate([u, v, np.abs(u - v)], axis=-1) @ head['output'] + head['output_bias'])
     losses = np.log(np.exp(logits).sum(axis=-1)) - logits[[0, 1, 2], [2, 0, 0]]
     found = loss_of(task, model, params, batch)

@@ -49,10 +49,10 @@ def test_entities_are_those_of_whole_sentences():
     # Of sentence 0 the entity goes on in its second window, where one token of the first is seen again, without label.
     labels = [[X, 2, 0, X, X], [X, X, 1, 2, X], [X, 0, 2, X, X], [X] * 5]
     right = [[2, 2, 0, 1, 0], [1, 0, 1, 2, 2], [0, 0, 2, 2, 2], [0] * 5]
-    found = judge(labels, right, [0, 0, 1, -1])
+    found = evaluate(labels, right, [0, 0, 1, -1])
     assert {name: each.value for name, each in found.items()} == dict(f1=1, precision=1, recall=1, token_accuracy=1)
     wrong = [right[0], [1, 0, 2, 2, 2], right[2], right[3]]  # the entity stops at the cut
-    found = judge(labels, wrong, [0, 0, 1, -1])
+    found = evaluate(labels, wrong, [0, 0, 1, -1])
     assert found['f1'].value == found['recall'].value == 0.5
     assert found['token_accuracy'].value == pytest.approx(5 / 6)
     assert found['f1'].low <= 0.5 <= found['f1'].high
@@ -60,7 +60,7 @@ def test_entities_are_those_of_whole_sentences():
 
 def test_what_is_measured_is_for_the_config_to_say():
     labels, tags = [[X, 0, 1, X], [X, 2, 2, X]], [[0, 0, 1, 0], [0, 2, 0, 0]]
-    found = judge(labels, tags, [0, 1], measure=Part(matched))
+    found = evaluate(labels, tags, [0, 1], measure=Part(matched))
     assert (found['token_accuracy'].value, found['exact_match'].value) == (0.75, 0.5)
 
 

@@ -29,8 +29,8 @@ class Witty(CausalLM):
 
     reports: ClassVar[tuple[Metric, ...]] = (*CausalLM.reports, Metric('wit', 'highest', 0.0, 10.0))
 
-    def totals(self, forward, model, params, batch, key):
-        found = super().totals(forward, model, params, batch, key)
+    def totals(self, forward, batch):
+        found = super().totals(forward, batch)
         return found | {'wit': found['accuracy'], 'charm': found['accuracy']}
 
 

@@ -31,6 +31,7 @@ from saccade.types import (
     Batch,
     Count,
     CountOrZero,
+    DecodedTokens,
     LanguageModel,
     NotNegative,
     Params,
@@ -38,7 +39,6 @@ from saccade.types import (
     State,
     Tokens,
     UserError,
-    Written,
     require_positive,
 )
 
@@ -122,10 +122,10 @@ class Beam:
         if self.alpha < 0 or self.diversity < 0:
             raise UserError('decode.beam:Beam: alpha and diversity must be at least 0')
 
-    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> DecodedTokens:
         """Generate the best hypothesis for each row of a batch."""
         found = self.translations(model, params, batch)
-        return Written(found.tokens[:, 0], found.counts[:, 0])
+        return DecodedTokens(found.tokens[:, 0], found.counts[:, 0])
 
     def translations(self, model: Seq2Seq, params: Params, batch: Batch) -> Hypotheses:
         """Return K hypotheses for each row of a batch."""

@@ -13,7 +13,7 @@ import jax
 from saccade.decode.loop import after_sources, write
 from saccade.decode.rules import FREE, TokenRules
 from saccade.decode.sampling import Sampler
-from saccade.types import Batch, CountOrZero, Params, Seq2Seq, Written
+from saccade.types import Batch, CountOrZero, DecodedTokens, Params, Seq2Seq
 
 __all__ = ['Greedy']
 
@@ -29,7 +29,7 @@ class Greedy:
     max_tokens: CountOrZero = 0
     rules: TokenRules = FREE
 
-    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> DecodedTokens:
         """Generate a text for each row of a batch."""
         return sample(model, params, batch, Sampler(0.0), jax.random.key(0), self.max_tokens, self.rules)
 
@@ -42,7 +42,7 @@ def sample(
     key: jax.Array,
     max_tokens: int = 0,
     rules: TokenRules = FREE,
-) -> Written:
+) -> DecodedTokens:
     """Sample a text for each row of a batch."""
     tokens = max_tokens or model.context_length
     return write(after_sources(model, params, batch, tokens), sampler, tokens, key, batch['end'], rules)

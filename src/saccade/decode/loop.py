@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Int
 
 from saccade.decode.rules import FREE, TokenRules
 from saccade.model.stack import unstacked
-from saccade.types import Batch, LayerContext, Logits, Params, PRNGKey, State, Tokens, Written
+from saccade.types import Batch, DecodedTokens, LayerContext, Logits, Params, PRNGKey, State, Tokens
 
 Step = Callable[[Tokens, Tokens, State], tuple[Logits, State]]
 
@@ -70,7 +70,7 @@ class _Now:
 
 def write(
     opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: Int[Array, '*B'], rules: TokenRules = FREE
-) -> Written:
+) -> DecodedTokens:
     """Generate until every row has ended or has `max_tokens` tokens, including the end token.
 
     Args:
@@ -103,4 +103,4 @@ def write(
             steps=jnp.zeros((), jnp.int32),
         ),
     )
-    return Written(written.tokens, written.counts)
+    return DecodedTokens(written.tokens, written.counts)

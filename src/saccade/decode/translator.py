@@ -21,7 +21,7 @@ from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.batches import TRANSLATED
 from saccade.decode.greedy import Greedy
-from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
+from saccade.types import DecodingSearch, Model, Params, Part, PRNGKey, Seq2Seq, UserError
 
 __all__ = ['Translated']
 
@@ -56,7 +56,7 @@ class Translator:
     params: Params
     tokenizer: Tokenizer
     frame: PairFrame
-    search: Search
+    search: DecodingSearch
     rows: int = TRANSLATED
 
     def __post_init__(self) -> None:
@@ -143,7 +143,7 @@ class Translated:
     """
 
     text: str
-    search: Part[Search] = _GREEDY
+    search: Part[DecodingSearch] = _GREEDY
     start: str | None = None
     mode: str | None = None
 

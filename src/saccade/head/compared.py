@@ -30,8 +30,7 @@ class Compared(Classes, kw_only=True):
 
     @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'pairs C']:
-        segments = reading.context.segments
-        vectors = self.pool(x, None if segments is None else segments != 0)
+        vectors = self.pool(x, reading.context.real)
         # The number of texts can be odd if they are embedded one by one.
         u, v = rearrange(vectors[: len(vectors) // 2 * 2], '(pairs texts) D -> texts pairs D', texts=2)
         return self._scores(jnp.concatenate([u, v, jnp.abs(u - v)], axis=-1), train)

@@ -28,6 +28,4 @@ class Pooled(Classes, kw_only=True):
 
     @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B C']:
-        segments = reading.context.segments
-        there: Array | None = None if segments is None else segments != 0
-        return self._scores(self.pool(x, there), train)
+        return self._scores(self.pool(x, reading.context.real), train)

@@ -24,7 +24,6 @@ from saccade.types import (
     Count,
     LanguageModel,
     Metric,
-    Params,
     PRNGKey,
     Total,
     fraction,
@@ -49,6 +48,7 @@ class Answering(PredictsTokens):
     answers: Count | None = None
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
+    unprojected: ClassVar[tuple[str, ...]] = ('answers', 'vocabulary_chunk')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
     reports: ClassVar[tuple[Metric, ...]] = ANSWERED
 
@@ -56,16 +56,12 @@ class Answering(PredictsTokens):
         """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'], context_of(batch), False
 
-    def totals(
-        self, forward: Forward, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return the totals of `answered`."""
-        given = batch['tokens'], context_of(batch), forward.train
-        if self.answers is None:
-            output, labels = self.project(forward, model, params, *given, key=key), batch['labels']
-        else:
-            whole = self.unprojected('answers', forward, model, params, *given, key=key)
-            output, labels = self._answer_positions(whole, batch['labels'])
+        method, labels = self.method(forward.model), batch['labels']
+        output = forward(batch['tokens'], context_of(batch), forward.train, method=method)
+        if self.answers is not None:
+            output, labels = self._answer_positions(output, labels)
         return answered(self.each_target(output, jnp.maximum(labels, 0), forward.train), labels)
 
     def _answer_positions(

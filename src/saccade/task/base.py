@@ -52,46 +52,52 @@ LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of training
 
 @dataclass(frozen=True)
 class Forward:
-    """Forward pass of a task: applies the task's models, and collects the reports of their parts.
+    """Forward pass of a task: applies its model, and collects the reports of the model's parts.
 
     Attributes:
+        key: key of the task's random choices, and of dropout.
         train: enable dropout, and collect the reports that contribute to the loss.
-        further: additional collections, such as the attention weights in 'weights'.
-        reports: reports by model name ('' for a single model), then by collection. Each call adds to it.
+        collections: additional Linen collections, such as the attention weights in 'weights'.
+        member: name of the model, in a task with several; '' for a single model.
+        reports: reports by collection, then by name of the model. Each call adds to it.
     """
 
-    train: bool
-    further: tuple[str, ...] = ()
-    reports: dict[str, PyTree] = field(default_factory=dict)
+    model: Any
+    params: Params
+    key: PRNGKey = field(default_factory=functools.partial(jax.random.key, 0))
+    train: bool = False
+    collections: tuple[str, ...] = ()
+    member: str = ''
+    reports: dict[str, dict[str, PyTree]] = field(default_factory=dict)
 
-    def __call__(
-        self, model: Any, params: Params, *inputs: Any, key: PRNGKey, name: str = '', method: str | None = None
-    ) -> Any:
+    def __call__(self, *inputs: Any, key: PRNGKey | None = None, method: str | None = None) -> Any:
         """Return the model's output.
 
         Args:
-            key: dropout key.
-            name: name of the model, in a task with several.
+            key: dropout key; None for the task's key.
             method: method of the model to apply instead of `__call__`.
         """
-        collections = [*(LEARNED if self.train else ()), *LOGGED, *self.further]
-        given, drawn = {'params': params}, {'dropout': key}
-        output, reports = model.apply(given, *inputs, rngs=drawn, mutable=collections, method=method)
-        self.reports[name] = reports
+        rngs = {'dropout': self.key if key is None else key}
+        collected = [*(LEARNED if self.train else ()), *LOGGED, *self.collections]
+        given = {'params': self.params}, *inputs
+        output, reports = self.model.apply(*given, rngs=rngs, mutable=collected, method=method)
+        for collection, report in reports.items():
+            self.reports.setdefault(collection, {})[self.member] = report
         return output
 
-    def reported(self, collection: str) -> list[PyTree]:
-        """Return the reports of all models in one collection."""
-        return [reports[collection] for reports in self.reports.values() if collection in reports]
+    def of_member(self, name: str) -> 'Forward':
+        """Return the forward pass of one model of several; this one collects its reports too."""
+        model, params = self.model.member(name, self.params)
+        return replace(self, model=model, params=params, member=name)
 
-    def totals(self, collection: str) -> dict[str, list[Total]]:
+    def reported(self, collection: str) -> dict[str, list[Total]]:
         """Return the totals that all models reported in one collection, by the last name of their path.
 
         Raises:
             UserError: a part reported a value other than a Total.
         """
         named: dict[str, list[Total]] = {}
-        reports = self.reported(collection)
+        reports = [*self.reports.get(collection, {}).values()]
         for path, leaf in jax.tree_util.tree_leaves_with_path(reports, is_leaf=lambda node: isinstance(node, Total)):
             names = [entry.key for entry in path if isinstance(entry, jax.tree_util.DictKey)]
             if not isinstance(leaf, Total):
@@ -128,32 +134,30 @@ class TaskBase:
         """Return the arguments of the model's `init`, after the key. Subclasses override it."""
         raise NotImplementedError
 
-    def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
-        """Return totals by name, including `loss`, of a model applied by `forward`. Subclasses override it."""
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
+        """Return totals by name, including `loss`, of the model that `forward` applies. Subclasses override it."""
         raise NotImplementedError
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return the task's totals with the reports of the model's parts: metrics, and in training their losses."""
-        return self.with_reports(Forward(train), model, params, batch, key)
+        forward = Forward(model, params, key, train)
+        return self.with_reports(self.totals(forward, batch), forward)
 
-    def with_reports(
-        self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
-        """Return the result of `loss`, with a given forward pass, which then holds the reports.
+    def with_reports(self, totals: Any, forward: Forward) -> dict[str, Total]:
+        """Add the reports that a forward pass collected to the totals of the task.
 
         Raises:
-            UserError: `totals` returns a value other than a dict of Total that includes `loss`.
+            UserError: `totals` returned a value other than a dict of Total that includes `loss`.
         """
-        totals = self.totals(forward, model, params, batch, key)
         if not isinstance(totals, Mapping) or not isinstance(totals.get('loss'), Total):
             raise UserError(
                 f"{Part(type(self)).name}.totals must return a dict of Total by name with 'loss' among them"
             )
         if wrong := [name for name, total in totals.items() if not isinstance(total, Total)]:
             raise UserError(f"{Part(type(self)).name}.totals: '{wrong[0]}' must be a Total(sum, weight)")
-        metrics = {name: of_layers[0].plus(*of_layers[1:]) for name, of_layers in forward.totals('metrics').items()}
+        metrics = {name: of_layers[0].plus(*of_layers[1:]) for name, of_layers in forward.reported('metrics').items()}
         totals = {name: total.times(1 / total.weight.size) for name, total in metrics.items()} | totals
-        losses = [*itertools.chain.from_iterable(forward.totals('losses').values())]
+        losses = [*itertools.chain.from_iterable(forward.reported('losses').values())]
         if not losses:
             return totals
         return {self.bare: totals['loss'], **totals, 'loss': totals['loss'].plus(*losses)}
@@ -188,38 +192,29 @@ class PredictsTokens(TaskBase):
     z_loss: Scales[NotNegative] = 0.0
     vocabulary_chunk: Count | None = None
 
-    def project(self, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any) -> Any:
-        """Return the model's output; with `vocabulary_chunk`, unevaluated output projections in place of logits.
+    unprojected: ClassVar[tuple[str, ...]] = ('vocabulary_chunk',)  # fields that, if set, need output projections
+
+    def method(self, model: Any) -> str | None:
+        """Return the method of the model to apply: None for logits, else the one for unevaluated output projections.
 
         Raises:
-            UserError: `vocabulary_chunk` is set, and the model does not support chunked logits.
+            UserError: a field requires output projections, and the model has none.
         """
-        if self.vocabulary_chunk is None:
-            return forward(model, params, *inputs, **names)
-        return self.unprojected('vocabulary_chunk', forward, model, params, *inputs, **names)
-
-    def unprojected(
-        self, field: str, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any
-    ) -> OutputProjection | Any:
-        """Return unevaluated output projections in place of logits, as required by a field of the task.
-
-        Raises:
-            UserError: the model does not support chunked logits.
-        """
-        if not hasattr(model, 'output_projection'):
+        needed = [name for name in self.unprojected if getattr(self, name) is not None]
+        if needed and not hasattr(model, 'output_projection'):
             raise UserError(
-                f'task.{field}: {Part(type(model)).name} does not support chunked logits, as it has no '
+                f'task.{needed[0]}: {Part(type(model)).name} does not support chunked logits, as it has no '
                 f'output_projection; set it to None'
             )
-        return forward(model, params, *inputs, **names, method='output_projection')
+        return 'output_projection' if needed else None
 
     def each_target(self, output: Logits | OutputProjection, targets: Int[Array, 'B T'], train: bool) -> TokenScores:
         """Return the scores of each target."""
-        (losses,), (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
+        losses, (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
         return TokenScores(losses, hits, best)
 
     def by_chunks(self, score: Score, outputs: tuple[Logits | OutputProjection, ...], given: tuple[Array, ...]) -> Any:
-        """Return the scores of outputs of `project`, computed whole or in chunks; see `ops.vocabulary:score_in_chunks`.
+        """Return the scores of a model's outputs, computed whole or in chunks; see `ops.vocabulary:score_in_chunks`.
 
         Raises:
             UserError: `vocabulary_chunk` is set, and a head returned logits.
@@ -233,11 +228,11 @@ class PredictsTokens(TaskBase):
             )
         return score_in_chunks(score, outputs, given, min(self.vocabulary_chunk, given[0].shape[1]))
 
-    def _scores(self, train: bool, logits: Logits, targets: Int[Array, 'B T']) -> tuple[tuple[Array], Any]:
+    def _scores(self, train: bool, logits: Logits, targets: Int[Array, 'B T']) -> tuple[Array, tuple[Array, Array]]:
         smoothing, z_loss = (self.label_smoothing, self.z_loss) if train else (0.0, 0.0)
         # The loss needs the maximum anyway, an argmax costs more; a tie counts as a hit.
         hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
-        return (cross_entropy(logits, targets, smoothing, z_loss),), (hits, jnp.argmax(logits, axis=-1))
+        return cross_entropy(logits, targets, smoothing, z_loss), (hits, jnp.argmax(logits, axis=-1))
 
 
 class ReadsHead(TaskBase):
@@ -247,26 +242,26 @@ class ReadsHead(TaskBase):
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return inputs_of(batch, model.reads), context_of(batch), False
+        return *self.given(model, batch), False
 
-    def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
+    def given(self, model: EncoderModel, batch: Batch) -> tuple[Inputs, LayerContext]:
+        """Return the model's inputs and their context."""
+        reads = model.reads
+        inputs = batch[reads] if isinstance(reads, str) else tuple(batch[name] for name in reads)
+        return inputs, context_of(batch)
+
+    def read(self, forward: Forward, batch: Batch) -> Array:
         """Return the output of the head for a batch.
 
         Raises:
             UserError: the model does not have the head.
         """
         (head,) = self.heads['']
-        inputs = inputs_of(batch, model.reads)
-        outputs = forward(model, params, inputs, context_of(batch), forward.train, key=key)
+        outputs = forward(*self.given(forward.model, batch), forward.train)
         if head not in outputs:
             there = ', '.join(outputs) or 'none'
             raise UserError(f"{Part(type(self)).name} reads the head '{head}'; config.model.heads has {there}")
         return outputs[head]
-
-
-def inputs_of(batch: Batch, reads: str | tuple[str, ...]) -> Inputs:
-    """Return an encoder's inputs from a batch: the array of that name, or a tuple of the arrays of several names."""
-    return batch[reads] if isinstance(reads, str) else tuple(batch[name] for name in reads)
 
 
 def context_of(batch: Batch) -> LayerContext:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool
 
 from saccade.ops.reinforce import Choices, surrogate
 from saccade.task.base import SCORED, Forward, PredictsTokens, TokenScores, over_targets
-from saccade.types import Batch, LanguageModel, LayerContext, Metric, Params, PRNGKey, Total
+from saccade.types import Batch, LanguageModel, LayerContext, Metric, PRNGKey, Total
 
 __all__ = ['CausalLM']
 
@@ -34,13 +34,10 @@ class CausalLM(PredictsTokens):
         """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'][:, :-1], context_of(batch), False
 
-    def totals(
-        self, forward: Forward, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""
-        output = self.project(
-            forward, model, params, batch['tokens'][:, :-1], context_of(batch), forward.train, key=key
-        )
+        method = self.method(forward.model)
+        output = forward(batch['tokens'][:, :-1], context_of(batch), forward.train, method=method)
         return totals_of(self.each_target(output, batch['tokens'][:, 1:], forward.train), batch)
 
 

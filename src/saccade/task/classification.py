@@ -30,7 +30,6 @@ from saccade.types import (
     Metric,
     Params,
     Part,
-    PRNGKey,
     Scales,
     Share,
     Total,
@@ -80,12 +79,10 @@ class Classification(ReadsHead):
     evaluates: ClassVar[tuple[Metric, ...]] = classified.reports
     then: ClassVar[dict[str, str]] = {'classify more': 'launch/predict.py {inputs}'}
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, and `accuracy`."""
-        rows = self._augmented(model, batch, key) if forward.train else batch
-        logits, labels = self.read(forward, model, params, rows, key), batch['label']
+        rows = self._augmented(forward, batch) if forward.train else batch
+        logits, labels = self.read(forward, rows), batch['label']
         smoothing, counts = self.label_smoothing if forward.train else 0.0, (labels != IGNORED).astype(jnp.float32)
         totals = scored(logits, jnp.maximum(labels, 0), counts, smoothing)
         if 'other_label' not in rows:
@@ -94,17 +91,18 @@ class Classification(ReadsHead):
         mixed = sum(scored(logits, label, counts * share, smoothing)['loss'].total for label, share in pairs)
         return totals | {'loss': Total(mixed, counts.sum())}
 
-    def _augmented(self, model: EncoderModel, batch: Batch, key: PRNGKey) -> Batch:
+    def _augmented(self, forward: Forward, batch: Batch) -> Batch:
+        reads = forward.model.reads
         for number, part in enumerate(self.augment):
             augment = part()
-            if augment.reads != model.reads:
-                raise UserError(f'task.augment: {part.name} changes {augment.reads}, and the model reads {model.reads}')
-            batch = augment(row_keys(jax.random.fold_in(key, number), batch['example']), batch)
+            if augment.reads != reads:
+                raise UserError(f'task.augment: {part.name} changes {augment.reads}, and the model reads {reads}')
+            batch = augment(row_keys(jax.random.fold_in(forward.key, number), batch['example']), batch)
         return batch
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the logits, the example and the label of each row."""
-        logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
+        logits = self.read(Forward(model, params), batch)
         return {'logits': logits, 'example': batch['example'], 'label': batch['label']}
 
     def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedClass]:

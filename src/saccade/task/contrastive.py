@@ -20,7 +20,7 @@ from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import has_example
-from saccade.types import Batch, ImageTextModel, Metric, Params, PRNGKey, Total
+from saccade.types import Batch, Metric, Total
 
 __all__ = ['Contrastive']
 
@@ -45,11 +45,9 @@ class Contrastive(ImageText):
         """Return the task for a batch whose rows are sharded over a device axis."""
         return replace(self, axis=axis)
 
-    def totals(
-        self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats and `accuracy`, means over both directions."""
-        found, counts = self.compared(forward, model, params, batch, key), has_example(batch)
+        found, counts = forward(*self.given(batch), forward.train), has_example(batch)
         is_there, own = gathered(counts, self.axis) > 0, numbers(len(counts), self.axis)
         ways = []
         for queries, others in ((found.image, found.text), (found.text, found.image)):

@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from saccade.metric.bag_of_words import similarities
 from saccade.metric.correlation import correlated
 from saccade.ops.similarity import cosine
 from saccade.task.base import Forward
-from saccade.task.regression import Regression
+from saccade.task.regression import Regression, squared_error
 from saccade.task.siamese_base import SEARCH, Siamese
-from saccade.types import Batch, EncoderModel, Params, Positive, PRNGKey, Total, UserError
+from saccade.types import Batch, Positive, Total, UserError
 
 __all__ = ['CosineRegression', 'bag_of_words']
 
@@ -38,16 +38,18 @@ class CosineRegression(Siamese, Regression):
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     then: ClassVar[dict[str, str]] = {**SEARCH, **Regression.then}
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over pairs: `loss`, a squared difference of cosines."""
-        squares = super().totals(forward, model, params, batch, key)['loss']
+        squares = squared_error(self.predicted(forward, batch), batch['value'])
         return {'loss': Total(squares.total / self.highest**2, squares.weight)}
 
-    def _predicted(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        """Return the predicted value, [B 1]: the cosine times the highest value."""
-        vectors = self.vectors(forward, model, params, batch, key)
+    def predicted(self, forward: Forward, batch: Batch) -> Float[Array, 'B 1']:
+        """Return the predicted value: the cosine times the highest value.
+
+        Raises:
+            UserError: examples do not have two texts.
+        """
+        vectors = self.vectors(forward, batch)
         if vectors.shape[1] != 2:
             raise UserError(f'config.data: a cosine needs 2 texts, not {vectors.shape[1]}')
         return self.highest * cosine(vectors[:, 0], vectors[:, 1])[:, None]

@@ -23,7 +23,7 @@ from saccade.ops.reinforce import choices_in
 from saccade.task.base import SCORED, Forward, PredictsTokens
 from saccade.task.causal_lm import totals_of
 from saccade.task.translation import given
-from saccade.types import Batch, Metric, Params, Part, PRNGKey, Seq2Seq, Total, UserError
+from saccade.types import Batch, Metric, Part, PRNGKey, Seq2Seq, Total, UserError
 
 __all__ = ['Denoising']
 
@@ -57,17 +57,17 @@ class Denoising(PredictsTokens):
         """Return the arguments of the model's `init`, after the key."""
         return *given(self.corrupted(model, key, batch)[0]), False
 
-    def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`.
 
         In evaluation, the corruption depends only on the row, and each of several modes has its own totals. Evaluate
         them over a whole split, since the rows of one batch may lack a mode.
         """
-        drop, corrupt = jax.random.split(key)
+        model, (drop, corrupt) = forward.model, jax.random.split(forward.key)
         rows, which = self.corrupted(model, corrupt if forward.train else jax.random.key(0), batch)
-        output = self.project(forward, model, params, *given(rows), forward.train, key=drop)
+        output = forward(*given(rows), forward.train, key=drop, method=self.method(model))
         scores = self.each_target(output, rows['tokens'][:, 1:], forward.train)
-        totals = totals_of(scores, rows, choices_in(forward.reported('choices')))
+        totals = totals_of(scores, rows, choices_in(forward.reports.get('choices')))
         for mode, mine in ({} if forward.train else self._by_mode()).items():
             chosen = jnp.isin(which, jnp.array(mine))[:, None]
             own = totals_of(scores, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)})

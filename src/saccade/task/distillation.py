@@ -31,7 +31,6 @@ from saccade.types import (
     Params,
     Part,
     Positive,
-    PRNGKey,
     Scales,
     Total,
 )
@@ -75,23 +74,18 @@ class Distillation(MaskedLM):
     )
     then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
-    def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals `soft_loss`, `masked_loss`, `masked_accuracy`, `cosine_loss`, and `loss`, a weighted sum."""
-        drop, hide = jax.random.split(key)
-        at_random = forward.train and not self.static
-        tokens, chosen = self.hide(hide if at_random else jax.random.key(0), batch, model.vocabulary)
-        given = (tokens, context_of(batch))
+        drop, hide = self.keys(forward)
+        tokens, chosen = self.hide(hide, batch, forward.model.vocabulary)
+        forward = replace(forward, collections=(*forward.collections, HIDDEN))
         # The teacher's reports are neither added to the loss nor logged.
-        teacher, student = Forward(train=False, further=(HIDDEN,)), replace(forward, further=(*forward.further, HIDDEN))
-        of_teacher = model.member('teacher', jax.lax.stop_gradient(params))
-        taught = self.project(teacher, *of_teacher, *given, False, chosen.at, key=drop, name='teacher')['masked']
-        of_student = model.member('student', params)
-        learned = self.project(student, *of_student, *given, forward.train, chosen.at, key=drop, name='student')[
-            'masked'
-        ]
-        target, states = (
-            layer_states(each[HIDDEN])[-1] for each in (teacher.reports['teacher'], forward.reports['student'])
+        frozen = replace(forward, params=jax.lax.stop_gradient(forward.params), train=False, reports={})
+        taught, learned = (
+            each(tokens, context_of(batch), each.train, chosen.at, key=drop, method=self.method(each.model))['masked']
+            for each in (frozen.of_member('teacher'), forward.of_member('student'))
         )
+        target, states = (layer_states(*each.reports[HIDDEN].values())[-1] for each in (frozen, forward))
         originals = chosen.read(batch['tokens'])
         score = functools.partial(self._both, forward.train)
         (losses, divergences), (_, best) = self.by_chunks(score, (learned, taught), (originals,))
@@ -104,7 +98,7 @@ class Distillation(MaskedLM):
         return {'loss': loss, 'soft_loss': soft, 'cosine_loss': cosine, **parts}
 
     def _both(self, train: bool, student: Array, teacher: Array, targets: Array) -> tuple[tuple[Array, Array], Any]:
-        (losses,), facts = self._scores(train, student, targets)
+        losses, facts = self._scores(train, student, targets)
         return (losses, self._divergence(teacher, student)), facts
 
     def _divergence(self, teacher: Array, student: Array) -> Array:

@@ -5,13 +5,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Array
 
 from saccade.metric.retrieval import ranks, retrieved
 from saccade.task.base import Forward, TaskBase, context_of
-from saccade.types import Batch, Compared, Estimate, ImageTextModel, Metric, Params, PRNGKey
+from saccade.types import Batch, Estimate, ImageTextModel, LayerContext, Metric, Params, PRNGKey
 
 WAYS = ('image_to_text', 'text_to_image')
 
@@ -30,15 +29,15 @@ class ImageText(TaskBase):
 
     def inputs(self, model: ImageTextModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return batch['images'], batch['tokens'], context_of(batch), False
+        return *self.given(batch), False
 
-    def compared(self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey) -> Compared:
-        """Return the vectors of the images and captions of a batch."""
-        return forward(model, params, batch['images'], batch['tokens'], context_of(batch), forward.train, key=key)
+    def given(self, batch: Batch) -> tuple[Array, Array, LayerContext]:
+        """Return the model's inputs: images, and captions with their context."""
+        return batch['images'], batch['tokens'], context_of(batch)
 
     def predict(self, model: ImageTextModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the unit vectors of the image and the caption of each row, and its example."""
-        found = self.compared(Forward(train=False), model, params, batch, jax.random.key(0))
+        found = Forward(model, params)(*self.given(batch), False)
         return {'image': found.image, 'text': found.text, 'example': batch['example']}
 
     def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:

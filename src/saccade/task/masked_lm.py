@@ -26,7 +26,6 @@ from saccade.types import (
     Batch,
     EncoderModel,
     Metric,
-    Params,
     Part,
     PRNGKey,
     Probability,
@@ -82,19 +81,16 @@ class MaskedLM(PredictsTokens):
         rows, length = batch['tokens'].shape
         return jnp.zeros((rows, budget(self.share, length)), jnp.int32)
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over hidden tokens, `masked_loss` and `masked_accuracy`, and over pairs; `loss` is their sum.
 
         In evaluation, and if static, the selection depends only on the row.
         """
-        drop, hide = jax.random.split(key)
-        tokens, chosen = self.hide(
-            hide if forward.train and not self.static else jax.random.key(0), batch, model.vocabulary
-        )
-        given = (tokens, context_of(batch), forward.train, chosen.at)
-        outputs, originals = self.project(forward, model, params, *given, key=drop), chosen.read(batch['tokens'])
+        drop, hide = self.keys(forward)
+        tokens, chosen = self.hide(hide, batch, forward.model.vocabulary)
+        given = tokens, context_of(batch), forward.train, chosen.at
+        outputs = forward(*given, key=drop, method=self.method(forward.model))
+        originals = chosen.read(batch['tokens'])
         scores = self.each_target(outputs['masked'], originals, forward.train)
         masked = over_targets(scores.losses, scores.best == originals, chosen.counts)
         totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
@@ -104,6 +100,11 @@ class MaskedLM(PredictsTokens):
         pairs = scored(outputs['pooled'], jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
         loss = masked['loss'].plus(pairs['loss'])
         return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
+
+    def keys(self, forward: Forward) -> tuple[PRNGKey, PRNGKey]:
+        """Return the dropout key, and the key of the selection: a fixed one in evaluation, and if static."""
+        drop, hide = jax.random.split(forward.key)
+        return drop, hide if forward.train and not self.static else jax.random.key(0)
 
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Array, Chosen]:
         """Return the rows with the selected tokens hidden, and the selection."""

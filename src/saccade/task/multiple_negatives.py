@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
@@ -27,7 +26,7 @@ from saccade.ops.similarity import normalised
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.siamese_base import SEARCH, Siamese, has_example
-from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Scales, Total
+from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, Scales, Total
 
 __all__ = ['MultipleNegatives', 'bag_of_words']
 
@@ -60,11 +59,9 @@ class MultipleNegatives(Siamese):
         """Return the task for a batch whose rows are sharded over a device axis."""
         return replace(self, axis=axis)
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over examples: `loss` in nats, and `accuracy` of the choice among all texts of the batch."""
-        vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), has_example(batch)
+        vectors, counts = normalised(self.vectors(forward, batch)), has_example(batch)
         others = rearrange(gathered(vectors[:, 1:], self.axis), 'B texts D -> (texts B) D')
         is_there = jnp.tile(gathered(counts, self.axis), vectors.shape[1] - 1) > 0
         logits = jnp.einsum('AD,BD->AB', vectors[:, 0], others) / self.temperature
@@ -72,7 +69,7 @@ class MultipleNegatives(Siamese):
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the unit vectors of the texts of each row, and its example."""
-        vectors = self.vectors(Forward(train=False), model, params, batch, jax.random.key(0))
+        vectors = self.vectors(Forward(model, params), batch)
         return {'vectors': normalised(vectors), 'example': batch['example']}
 
     def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:

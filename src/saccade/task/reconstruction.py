@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from saccade.ops.loss import cross_entropy
 from saccade.task.answering import ANSWERED, answered
 from saccade.task.base import Forward, ReadsHead, TokenScores
-from saccade.types import Batch, EncoderModel, Metric, Params, PRNGKey, Total
+from saccade.types import Batch, Metric, Total
 
 __all__ = ['Reconstruction']
 
@@ -30,10 +30,8 @@ class Reconstruction(ReadsHead):
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
     reports: ClassVar[tuple[Metric, ...]] = ANSWERED
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over positions, `loss` in nats and `accuracy`, and `solved`, the share of correct rows."""
-        logits, labels = self.read(forward, model, params, batch, key), batch['labels']
+        logits, labels = self.read(forward, batch), batch['labels']
         best, known = jnp.argmax(logits, axis=-1), jnp.maximum(labels, 0)
         return answered(TokenScores(cross_entropy(logits, known), best == known, best), labels)

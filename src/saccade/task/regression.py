@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from saccade.metric.correlation import correlated
 from saccade.task.base import Forward, ReadsHead, by_example
-from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, PRNGKey, Total, UserError
+from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Total, UserError
 
 __all__ = ['Regression', 'mean']
 
@@ -52,18 +51,13 @@ class Regression(ReadsHead):
     bare: ClassVar[str] = 'squared_error'
     then: ClassVar[dict[str, str]] = {'say a number': 'launch/predict.py {inputs}'}
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over rows: `loss` in squares of the values' unit."""
-        predicted = self._predicted(forward, model, params, batch, key)[:, 0].astype(jnp.float32)
-        there = ~jnp.isnan(batch['value'])
-        errors = jnp.where(there, predicted - jnp.where(there, batch['value'], 0.0), 0.0)
-        return {'loss': Total((errors**2).sum(), there.sum().astype(jnp.float32))}
+        return {'loss': squared_error(self.predicted(forward, batch), batch['value'])}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the prediction of each row as its one logit, its example and its value."""
-        logits = self._predicted(Forward(train=False), model, params, batch, jax.random.key(0))
+        logits = self.predicted(Forward(model, params), batch)
         return {'logits': logits, 'example': batch['example'], 'value': batch['value']}
 
     def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedNumber]:
@@ -76,11 +70,23 @@ class Regression(ReadsHead):
         logits, first = by_example(predictions)
         return correlated(predictions['value'][first], logits[:, 0])
 
-    def _predicted(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        logits = self.read(forward, model, params, batch, key)
+    def predicted(self, forward: Forward, batch: Batch) -> Float[Array, 'B 1']:
+        """Return the prediction for each row.
+
+        Raises:
+            UserError: the head does not return one number per row.
+        """
+        logits = self.read(forward, batch)
         if logits.shape[-1] != 1:
             raise UserError(f'config.model.heads.pooled.classes: a regression needs 1, not {logits.shape[-1]}')
         return logits
+
+
+def squared_error(predicted: Float[Array, 'B 1'], values: Float[Array, 'B']) -> Total:
+    """Return the total over the rows that have a value."""
+    numbers, there = predicted[:, 0].astype(jnp.float32), ~jnp.isnan(values)
+    errors = jnp.where(there, numbers - jnp.where(there, values, 0.0), 0.0)
+    return Total((errors**2).sum(), there.sum().astype(jnp.float32))
 
 
 def mean(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:

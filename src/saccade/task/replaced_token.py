@@ -62,31 +62,26 @@ class ReplacedToken(TaskBase):
         at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
         return batch['tokens'], context_of(batch), False, at
 
-    def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
-        """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all tokens,
-        `replaced_loss`,
-        `replaced_accuracy` and `replaced_share`, the fraction of all tokens that were replaced.
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
+        """Return totals over the masked tokens (`masked_loss`, `masked_accuracy`) and over all tokens.
+
+        The latter are `replaced_loss`, `replaced_accuracy` and `replaced_share`, the fraction of replaced tokens.
         """
-        hide, sample, first, second = jax.random.split(key if forward.train else jax.random.key(0), 4)
+        hide, sample, first, second = jax.random.split(forward.key if forward.train else jax.random.key(0), 4)
         keys = row_keys(hide, batch['row'])
         chosen = choose_tokens(keys, batch['words'], self.share)
         originals, context = chosen.read(batch['tokens']), context_of(batch)
-        masked = chosen.write(batch['tokens'], corrupt(keys, originals, batch['mask'], model.vocabulary, (1.0, 0.0)))
-        generator, discriminator = (model.member(name, params) for name in model.names)
-        logits = forward(*generator, masked, context, forward.train, chosen.at, key=first, name='generator')['masked']
+        marks = corrupt(keys, originals, batch['mask'], forward.model.vocabulary, (1.0, 0.0))
+        masked = chosen.write(batch['tokens'], marks)
+        generator, discriminator = forward.of_member('generator'), forward.of_member('discriminator')
+        logits = generator(masked, context, forward.train, chosen.at, key=first)['masked']
         generated = scored(logits, originals, chosen.counts)
-        filled = chosen.write(batch['tokens'], _sampled(row_keys(sample, batch['row']), logits))
-        found = forward(*discriminator, filled, context, forward.train, key=second, name='discriminator')['tokens'][
-            ..., 0
-        ]
+        keys, fixed = row_keys(sample, batch['row']), jax.lax.stop_gradient(logits)
+        filled = chosen.write(batch['tokens'], jax.vmap(jax.random.categorical)(keys, fixed))
+        found = discriminator(filled, context, forward.train, key=second)['tokens'][..., 0]
         told = _detection(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
         loss = generated['loss'].plus(told['loss'].times(self.weight))
         return {'loss': loss, **_named('masked', generated), **_named('replaced', told)}
-
-
-def _sampled(keys: Array, logits: Array) -> Array:
-    """Sample one token from each distribution; no gradient flows through it."""
-    return jax.vmap(jax.random.categorical)(keys, jax.lax.stop_gradient(logits))
 
 
 def _detection(scores: Array, replaced: Array, there: Array) -> dict[str, Total]:

@@ -10,14 +10,14 @@ parameters, since one model is applied once.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.task.base import Forward, ReadsHead
-from saccade.types import Batch, EncoderModel, Params, PRNGKey, UserError
+from saccade.types import Batch, EncoderModel, Inputs, LayerContext, UserError
 
 SEARCH = {'search': 'launch/search.py --corpus=README.md --query="how to train a model"'}  # use of the trained vectors
 _OF_TOKENS = ('segments', 'positions', 'types')
@@ -28,23 +28,13 @@ class Siamese(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
 
-    def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """Return the arguments of the model's `init`, after the key."""
-        return super().inputs(model, key, one_by_one(batch, model.reads))
+    def given(self, model: EncoderModel, batch: Batch) -> tuple[Inputs, LayerContext]:
+        """Return the model's inputs and their context; texts of one example are adjacent rows."""
+        return super().given(model, one_by_one(batch, model.reads))
 
-    def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        """Return the output of the head for the texts of a batch; texts of one example are adjacent.
-
-        Raises:
-            UserError: the model does not have the head.
-        """
-        return super().read(forward, model, params, one_by_one(batch, model.reads), key)
-
-    def vectors(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> Float[Array, 'B texts D']:
+    def vectors(self, forward: Forward, batch: Batch) -> Float[Array, 'B texts D']:
         """Return the vector of each text."""
-        found = self.read(forward, model, params, batch, key)
+        found = self.read(forward, batch)
         return rearrange(found, '(B texts) D -> B texts D', texts=batch['segments'].shape[1])
 
 

@@ -17,7 +17,7 @@ from saccade.ops.sigmoid_pairs import sigmoid_pairs
 from saccade.task.base import IN_BATCH, Forward
 from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import has_example
-from saccade.types import Batch, Count, ImageTextModel, Metric, Params, PRNGKey, Total
+from saccade.types import Batch, Count, Metric, Total
 
 __all__ = ['SigmoidContrastive']
 
@@ -42,11 +42,9 @@ class SigmoidContrastive(ImageText):
         """Return the task for a batch whose rows are sharded over a device axis."""
         return replace(self, axis=axis)
 
-    def totals(
-        self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, and `accuracy` of each image's choice among all captions."""
-        found, counts = self.compared(forward, model, params, batch, key), has_example(batch)
+        found, counts = forward(*self.given(batch), forward.train), has_example(batch)
         line = found.scale, found.bias
         losses, others = sigmoid_pairs(found.image, found.text, line, counts, self.axis, self.chunk)
         hits, weight = line[0] * (found.image * found.text).sum(axis=-1) + line[1] > others, counts.sum()

@@ -28,7 +28,6 @@ from saccade.types import (
     Metric,
     Model,
     NotNegative,
-    Params,
     PRNGKey,
     Tokens,
     Total,
@@ -70,19 +69,17 @@ class SkipGram(TaskBase):
         """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'], batch['noise']
 
-    def totals(
-        self, forward: Forward, model: WordModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return the total over pairs, in nats; in training, over the subsampled words."""
         is_word = (batch['segments'] != 0) & (batch['frequency'] > 0)
         noise = batch['noise']
         if forward.train:
-            of_words, of_noise = jax.random.split(key)
+            of_words, of_noise = jax.random.split(forward.key)
             is_word &= self.stays(batch['frequency'], of_words)
             # Roll the noise; otherwise the words of a row would meet the same noise in every epoch.
             noise = jnp.roll(noise, jax.random.randint(of_noise, (), 0, len(noise)), axis=0)
         tokens, segments = closed_up(batch['tokens'], jnp.where(is_word, batch['segments'], 0))
-        vectors = forward(model, params, tokens, noise, key=key)
+        vectors = forward(tokens, noise)
         return {'loss': self._contrast(vectors, segments)}
 
     def stays(self, frequency: Float[Array, 'B T'], key: PRNGKey) -> Bool[Array, 'B T']:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
@@ -32,7 +31,6 @@ from saccade.types import (
     Estimate,
     Metric,
     Params,
-    PRNGKey,
     Total,
     UserError,
 )
@@ -97,11 +95,9 @@ class SpanQA(ReadsHead):
     evaluates: ClassVar[tuple[Metric, ...]] = answered.reports
     then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, `start_accuracy` and `stop_accuracy`."""
-        logits = self._logits(forward, model, params, batch, key)
+        logits = self._logits(forward, batch)
         counts = (batch['example'] >= 0).astype(jnp.float32)
         found = {name: scored(logits[name], batch[name], counts) for name in ENDS}
         total = sum(each['loss'].total for each in found.values()) / len(ENDS)
@@ -110,7 +106,7 @@ class SpanQA(ReadsHead):
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the logits of the answer's start and stop, -inf at positions outside the context and [CLS]."""
-        return self._logits(Forward(train=False), model, params, batch, jax.random.key(0))
+        return self._logits(Forward(model, params), batch)
 
     def evaluate(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
         """Return `exact_match` and `f1` over the questions with predicted rows.
@@ -139,11 +135,9 @@ class SpanQA(ReadsHead):
         """True if the best span is the answer; a context without tokens has none."""
         return score > (-math.inf if self.null is None else null_score + self.null)
 
-    def _logits(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Float[Array, 'B T']]:
+    def _logits(self, forward: Forward, batch: Batch) -> dict[str, Float[Array, 'B T']]:
         # Image positions precede the positions of the row's text.
-        scores = self.read(forward, model, params, batch, key)[:, -batch['types'].shape[-1] :]
+        scores = self.read(forward, batch)[:, -batch['types'].shape[-1] :]
         if scores.shape[-1] != len(ENDS):
             raise UserError(
                 f"task.span_qa:SpanQA reads starts and stops: the head 'tokens' needs classes=2, not {scores.shape[-1]}"

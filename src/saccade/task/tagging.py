@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from saccade.metric.entity import entities, tagged
 from saccade.task.base import SCORED, Forward, ReadsHead, scored, surprise
-from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Metric, Params, Part, PRNGKey, Total
+from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Metric, Params, Part, Total
 
 __all__ = ['Tagging', 'majority']
 
@@ -67,16 +66,14 @@ class Tagging(ReadsHead):
         """Declarations of the metrics of `measure`."""
         return getattr(self.measure.target, 'reports', ())
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over the tokens that have a label: `loss` in nats, and `accuracy`."""
-        logits, labels = self.read(forward, model, params, batch, key), batch['labels']
+        logits, labels = self.read(forward, batch), batch['labels']
         return scored(logits, jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the most probable tag and the label of each token, and the example of each row."""
-        logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
+        logits = self.read(Forward(model, params), batch)
         return {'tags': jnp.argmax(logits, axis=-1), 'labels': batch['labels'], 'example': batch['example']}
 
     def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedTags]:

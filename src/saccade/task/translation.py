@@ -21,13 +21,13 @@ from saccade.task.base import SCORED, Forward, PredictsTokens
 from saccade.task.causal_lm import CausalLM, context_of, totals_of
 from saccade.types import (
     Batch,
+    DecodingSearch,
     Estimate,
     LayerContext,
     Metric,
     Params,
     Part,
     PRNGKey,
-    Search,
     Seq2Seq,
     TextMetric,
     Total,
@@ -45,7 +45,7 @@ class Translation(PredictsTokens):
         metrics: metrics of the texts, as `metric.translation:BLEU`.
     """
 
-    search: Part[Search]
+    search: Part[DecodingSearch]
     metrics: tuple[Part[TextMetric], ...]
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
@@ -62,11 +62,11 @@ class Translation(PredictsTokens):
         """Return the arguments of the model's `init`, after the key."""
         return *given(batch), False
 
-    def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""
-        output = self.project(forward, model, params, *given(batch), forward.train, key=key)
+        output = forward(*given(batch), forward.train, method=self.method(forward.model))
         scores = self.each_target(output, batch['tokens'][:, 1:], forward.train)
-        return totals_of(scores, batch, choices_in(forward.reported('choices')))
+        return totals_of(scores, batch, choices_in(forward.reports.get('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the generated tokens of each row, their number, and the index of the row."""

@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from saccade.metric.bootstrap import of_mean
 from saccade.ops.similarity import distance
@@ -28,7 +27,6 @@ from saccade.types import (
     Metric,
     Params,
     Positive,
-    PRNGKey,
     Scales,
     Total,
     UserError,
@@ -53,18 +51,16 @@ class Triplet(Siamese):
     bare: ClassVar[str] = 'triplet_loss'
     then: ClassVar[dict[str, str]] = SEARCH
 
-    def totals(
-        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
-    ) -> dict[str, Total]:
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over triplets: `loss`, a distance, and `accuracy`, the fraction in the right order."""
-        margins, counts = self._margins(forward, model, params, batch, key), has_example(batch)
+        margins, counts = self._margins(forward, batch), has_example(batch)
         losses, weight = jnp.maximum(self.margin - margins, 0.0), counts.sum()
         hits = (margins > 0) * counts
         return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total(hits.sum(), weight)}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the margin by which the matching text is closer than the other, and the example, of each row."""
-        margins = self._margins(Forward(train=False), model, params, batch, jax.random.key(0))
+        margins = self._margins(Forward(model, params), batch)
         return {'margin': margins, 'example': batch['example']}
 
     def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
@@ -72,9 +68,9 @@ class Triplet(Siamese):
         margins = predictions['margin'][predictions['example'] >= 0]
         return {'accuracy': of_mean((margins > 0).astype(np.float64))}
 
-    def _margins(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
-        """Return the distance of the third text from the first minus the distance of the second from the first, [B]."""
-        vectors = self.vectors(forward, model, params, batch, key)
+    def _margins(self, forward: Forward, batch: Batch) -> Float[Array, 'B']:
+        """Return the distance of the third text from the first minus the distance of the second from the first."""
+        vectors = self.vectors(forward, batch)
         if vectors.shape[1] != 3:
             raise UserError(
                 f'config.data: a triplet has 3 texts, not {vectors.shape[1]}; data.negative is the column of the third'

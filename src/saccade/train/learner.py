@@ -121,15 +121,13 @@ class Learner:
             scales: replacements of the learner's own `scales`; None for these. As arguments they let runs that differ
                 in them share the program.
         """
-        return self._of(scales)._step(state, batch, rate)
-
-    def _step(self, state: TrainState, batch: Batch, rate: Float[Array, ''] | None) -> tuple[TrainState, Metrics]:
-        totals, gradient = self._gradient(state, batch)
-        rate = self.schedule(state.step) if rate is None else rate
-        optimizer = optax.with_extra_args_support(self.optimizer)
+        learner = self._of(scales)
+        totals, gradient = learner._gradient(state, batch)
+        rate = learner.schedule(state.step) if rate is None else rate
+        optimizer = optax.with_extra_args_support(learner.optimizer)
         updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, learning_rate=rate)
         params = optax.apply_updates(state.params, updates)
-        ema = None if is_zero(self.ema) else self._averaged(state.ema, params, state.step)
+        ema = None if is_zero(learner.ema) else learner._averaged(state.ema, params, state.step)
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
         # The update of a statistic is not a gradient of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))

@@ -16,7 +16,7 @@ from saccade.decode.rules import FREE
 from saccade.decode.translator import Translator
 from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained, open_trained
-from saccade.types import Part, Search, Seq2Seq, UserError
+from saccade.types import DecodingSearch, Part, Seq2Seq, UserError
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def open_gap_filler(trained: Trained, mode: str | None) -> GapFiller:
     return GapFiller(translator.in_mode(mode))
 
 
-def _search(trained: Trained, asked: TranslationOptions) -> Search:
+def _search(trained: Trained, asked: TranslationOptions) -> DecodingSearch:
     rules, most = FREE, 0
     if trained.generation is not None:
         trained.generation.warn()

@@ -36,7 +36,10 @@ _NAMES = {
     ),
     'layer': 'Block Embedding FeedForward Layer Norm Router Runner TokenPosition',
     'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',
-    'task': 'AcrossRows Augmentation Batch Estimate Evaluator IGNORED Metrics Search Task TextMetric Total Written',
+    'task': (
+        'AcrossRows Augmentation Batch DecodedTokens DecodingSearch Estimate Evaluator IGNORED Metrics Task TextMetric '
+        'Total'
+    ),
     'log': 'Sink',
     'data': 'Bucketed Data Prepared Processor Split',
 }

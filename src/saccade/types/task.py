@@ -51,7 +51,7 @@ Metrics = Mapping[str, SupportsFloat]
 
 
 @struct.dataclass
-class Written:
+class DecodedTokens:
     """Best decoded target of each source.
 
     Attributes:
@@ -64,10 +64,10 @@ class Written:
 
 
 @runtime_checkable
-class Search(Protocol):
+class DecodingSearch(Protocol):
     """Decoding search of a sequence-to-sequence model, in a compiled program: greedy, beam search ..."""
 
-    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> DecodedTokens:
         """Decode a target for each row of a batch, from its source and the first column of `tokens`."""
         ...
 

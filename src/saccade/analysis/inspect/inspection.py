@@ -136,10 +136,10 @@ def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Param
     @jax.jit
     def run(params: Params, batch: Batch) -> tuple[Params, PyTree]:
         def loss(params: Params) -> tuple[Array, PyTree]:
-            forward = Forward(train=False, further=('weights',))
+            forward = Forward(model, params, collections=('weights',))
             with nn.intercept_methods(report_implied):
-                totals = task.with_reports(forward, model, params, batch, jax.random.key(0))
-            weights = {name: reports.get('weights', {}) for name, reports in forward.reports.items()}
+                totals = task.with_reports(task.totals(forward, batch), forward)
+            weights = forward.reports.get('weights', {})
             return totals['loss'].mean(), weights.get('', weights)
 
         return jax.grad(loss, has_aux=True)(params)
