@@ -12,8 +12,7 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array
 
-from saccade.attention.base import in_words
-from saccade.attention.multi_head import width_of_heads
+from saccade.attention.base import in_words, width_of_heads
 from saccade.axes import flat, parameter
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import LogScaledState, Memory
@@ -24,6 +23,7 @@ from saccade.types import (
     Activation,
     Capabilities,
     Count,
+    Features,
     Hidden,
     Keys,
     Layer,
@@ -59,12 +59,12 @@ class FeatureKernel(nn.Module):
         reach = reach_of(self, scoring, q, k)
         if reach.causal:
             segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments
-            return self._read(q, k, v, scoring, segments, self.init_state(k, v, 0))[0]
+            return self._read(q, k, v, scoring, segments, self.init_state(k, v, {}, 0))[0]
         features, gain = self.features(k, scoring.scale)
         queries = self.features(q, scoring.scale)[0]
         return linear_attention.attend_all(queries, features, gain, v, reach.segments, self.chunk)
 
-    def init_state(self, k: Keys, v: Values, capacity: int) -> LogScaledState:
+    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> LogScaledState:
         """Return the empty state, whose size does not depend on the capacity."""
         width = jax.eval_shape(lambda: self.features(k, 1.0)[0]).shape[-1]
         return LogScaledState.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
