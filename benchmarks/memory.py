@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.analysis.report.figures import MeasurementReport, Table, exponent
-from saccade.ops import blockwise, plain
+from saccade.attention.plain import Plain
+from saccade.ops import blockwise
 from saccade.ops.mask import Causal
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import DistanceTable
@@ -36,7 +37,7 @@ class Path:
     biased: bool
 
 
-_PLAIN = functools.partial(plain.attend_in_chunks, chunks=1)
+_PLAIN = Plain(parent=None).attend
 _BLOCKWISE = functools.partial(blockwise.attend, q_block=BLOCK, k_block=BLOCK)
 PATHS: Mapping[str, Path] = {
     'plain': Path(_PLAIN, False),

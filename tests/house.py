@@ -172,8 +172,8 @@ def _trace(mixer: Any, params: Any, x: jax.Array, context: LayerContext, state: 
     jax.eval_shape(lambda params: mixer.apply(params, x, context, False, state, method='mix'), params)
 
 
-def show_calls() -> None:
-    """Print how many calls trace a whole sequence, and a decoding step, of each of MIXERS."""
+def traced() -> Iterator[tuple[str, Counter[tuple[str, str]]]]:
+    """Yield the calls that trace a whole sequence, and a decoding step, of each of MIXERS."""
     x, places = jnp.zeros((2, 16, 32)), jnp.tile(jnp.arange(16), (2, 1))
     contexts = [LayerContext(places[:, :length], jnp.ones((2, length), int)) for length in (16, 1)]
     for name, spec in MIXERS.items():
@@ -181,7 +181,7 @@ def show_calls() -> None:
         params = {'params': mixer.init(jax.random.key(0), x, contexts[0], False)['params']}
         state = mixer.apply(params, x[:, :1], 16, method='init_state')
         for what, *given in (('', x, contexts[0], None), (' step', x[:, :1], contexts[1], state)):
-            print(f'{name}{what}: {_in_words(calls(functools.partial(_trace, mixer, params, *given)))}')
+            yield f'{name}{what}', calls(functools.partial(_trace, mixer, params, *given))
 
 
 def show_quickstart() -> None:
@@ -194,13 +194,18 @@ def show_quickstart() -> None:
     print(f'quickstart of two steps: {_in_words(found)}')
 
 
+def size(found: Counter[tuple[str, str]]) -> tuple[int, int, int]:
+    """Return the numbers of calls, functions and files."""
+    return sum(found.values()), len(found), len({file for file, _ in found})
+
+
 def _in_words(found: Counter[tuple[str, str]]) -> str:
-    files = len({file for file, _ in found})
-    return f'{sum(found.values())} calls of {len(found)} functions in {files} files'
+    return '{} calls of {} functions in {} files'.format(*size(found))
 
 
 if __name__ == '__main__':
     show(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE)
     show_words()
-    show_calls()
+    for name, found in traced():
+        print(f'{name}: {_in_words(found)}')
     show_quickstart()

@@ -160,7 +160,7 @@ def test_a_breach_is_found(tmp_path, place, line):
 @pytest.mark.parametrize(
     ('place', 'line'),
     [
-        ('attention/kernel.py', 'from saccade.attention.cache import Cache\nfrom saccade.ops import plain'),
+        ('attention/kernel.py', 'from saccade.attention.cache import Cache\nfrom saccade.ops import mask'),
         ('build.py', 'import importlib\nfrom saccade.types import Part'),
         ('train/loop.py', 'from saccade.build import build\nfrom saccade.data.text.stream import Text'),
         ('task/tagging.py', 'from saccade.metric.entity import tagged'),

@@ -14,7 +14,6 @@ import pytest
 
 from saccade.build import build
 from saccade.norm.layer import LayerNorm
-from saccade.ops import plain
 from saccade.ops.mask import Causal, Full
 from saccade.ops.scoring import Scoring
 from saccade.types import LayerContext, Source
@@ -34,7 +33,7 @@ def heads(length, number):
 
 
 def attended(mask, q, k, v):
-    return plain.attend(q, k, v, Scoring(mask), jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
+    return Scoring(mask).attend(q, k, v)
 
 
 def drawn(stddev=0.5):

@@ -32,7 +32,7 @@ class Returns(FixedState):
 
     made: str = 'right'
 
-    def update_state(self, x, q, k, v, context, segments, state):
+    def update_state(self, x, q, k, v, context, state):
         results = {
             'right': (v, state),
             'nothing': None,

@@ -84,7 +84,7 @@ def test_a_page_ends_with_the_methods_of_base_classes():
     rooms = {room: reference.room_page(room) for room in ('attention', 'task')}
     bases = rooms['attention'].partition('## Base classes')[2]
     assert '### `attention.memory_base:FixedState`\n\n| method' in bases
-    assert '| `update_state(x, q, k, v, context, segments, state)` | Return each head' in bases
+    assert '| `update_state(x, q, k, v, context, state)` | Return each head' in bases
     assert '### `attention.multi_head:MultiHead`' not in bases
     assert '| `init(model, key, batch)` | Initialise the model' in rooms['task']
 

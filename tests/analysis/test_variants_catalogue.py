@@ -57,7 +57,7 @@ class Undeclared(nn.Module):
     def __call__(self, q, k, v, scoring, train):
         return q
 
-    def init_state(self, k, v, capacity):
+    def init_state(self, k, v, features, capacity):
         return k
 
     def step(self, q, k, v, scoring, state, context):

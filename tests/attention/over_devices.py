@@ -11,6 +11,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import struct
 from jax.sharding import NamedSharding
 
 from saccade.analysis.preflight.collectives import collectives
@@ -22,7 +23,7 @@ from saccade.ops.devices import traced_for
 from saccade.ops.mask import Causal, Full, SameSegment, Window
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.ops.softmax import SoftmaxWeights
-from saccade.ops.term import DistanceTable, LinearBias, RelativeWaves, Softcap
+from saccade.ops.term import DistanceTable, LinearBias, RelativeWaves, Softcap, TermBase
 from saccade.train.mesh import devices_of, make_mesh
 from saccade.types import Part
 
@@ -32,6 +33,14 @@ KERNELS = {
     'ring': Ring(query_block=4, key_block=5, parent=None),
     'ulysses': Ulysses(inner=Part(Blockwise, (('key_block', 8), ('query_block', 8))), parent=None),
 }
+
+
+@struct.dataclass
+class KeyBias(TermBase):
+    """Adds a number of each key and head, made of the layer's input."""
+
+    def change(self, scores, pairs):
+        return scores + jnp.swapaxes(pairs.features['bias'], 1, 2)[:, :, None]
 
 
 def drawn(*shape, number=0):
@@ -51,6 +60,7 @@ def scorings(N):
         'ALiBi': Scoring(Causal(), terms=(LinearBias(tuple(0.5**n for n in range(N))),)),
         'T5 bias, sink': Scoring(Causal(), terms=(table,), softmax=SoftmaxWeights(drawn(N, number=4))),
         'Transformer-XL, softcap': Scoring(Causal() & packed, terms=(waves, Softcap(2.0))),
+        'features': Scoring(Causal() & packed, terms=(KeyBias(),), features={'bias': drawn(B, T, N, number=9)}),
         'dropout': Scoring(Causal(), dropout=Dropout(key, 0.3)),
     }
 

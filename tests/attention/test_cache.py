@@ -35,9 +35,9 @@ def part(context, here):
 
 def appended(*pieces):
     """A cache to which pieces of the new keys and values were appended."""
-    cache = Cache.empty(K_NEW, V_NEW, 7)
+    cache = Cache.empty(K_NEW, V_NEW, {}, 7)
     for here in pieces:
-        cache = cache.append(K_NEW[:, here], V_NEW[:, here], part(CONTEXT, here))
+        cache = cache.append(K_NEW[:, here], V_NEW[:, here], {}, part(CONTEXT, here))
     return cache
 
 
@@ -58,7 +58,7 @@ def test_empty_slots_and_padding_are_not_read():
     np.testing.assert_array_equal(y[1, 0], 0.0)
     assert (jnp.abs(y).max(axis=(-1, -2)) > 0).sum() == 7
     real = CONTEXT.segments[..., None, None] != 0
-    loud = Cache.empty(K_NEW, V_NEW, 7).append(*(jnp.where(real, x, 100.0) for x in (K_NEW, V_NEW)), CONTEXT)
+    loud = Cache.empty(K_NEW, V_NEW, {}, 7).append(*(jnp.where(real, x, 100.0) for x in (K_NEW, V_NEW)), {}, CONTEXT)
     np.testing.assert_array_equal(loud.attend(QUERIES, Scoring(Full()), CONTEXT), y)
 
 
@@ -67,7 +67,7 @@ def test_empty_slots_and_padding_are_not_read():
 def test_masks_are_given_positions(mask):
     y = appended(slice(0, 4)).attend(QUERIES, Scoring(mask), CONTEXT)
     context = LayerContext(jnp.tile(jnp.arange(3), (B, 1)))
-    alone = Cache.empty(K_NEW, V_NEW, 7).append(K_NEW[:, 1:], V_NEW[:, 1:], context)
+    alone = Cache.empty(K_NEW, V_NEW, {}, 7).append(K_NEW[:, 1:], V_NEW[:, 1:], {}, context)
     np.testing.assert_allclose(y[1, 1:], alone.attend(QUERIES[:, 1:], Scoring(mask), context)[1], atol=NEAR)
     assert jnp.abs(y - appended(slice(0, 4)).attend(QUERIES, Scoring(Full()), CONTEXT)).max() > 0.1
 

@@ -13,7 +13,6 @@ from saccade.attention.linear import Linear
 from saccade.attention.linformer import Linformer
 from saccade.attention.performer import Performer
 from saccade.build import build
-from saccade.ops import plain
 from saccade.ops.flops import flops
 from saccade.ops.linear_attention import elu_plus_one
 from saccade.ops.mask import ByPosition, Causal, Either, Full, SameSegment, Window
@@ -112,7 +111,7 @@ def error_of_performer(features, mask, seeds=2):
     """Root mean square distance from attention by softmax, over a few draws."""
     arrays = tuple(x / 2 for x in inputs(32))
     scoring = Scoring(mask, scale=H**-0.5)
-    exact, _ = plain.attend(*arrays, scoring, *2 * [jnp.arange(32)])
+    exact, _ = scoring.attend(*arrays)
     drawn = [run(Performer(random_features=features, seed=seed), mask, arrays, H**-0.5) for seed in range(seeds)]
     return np.sqrt(np.mean([np.square(y - exact) for y in drawn]))
 
@@ -189,13 +188,13 @@ def test_linformer_is_its_equation():
 def test_linformer_with_a_slot_for_each_token_is_attention():
     arrays = inputs(5, 9)
     params = {'params': {name: jnp.eye(12)[:, :9] for name in ('key_slots', 'value_slots')}}
-    expected, _ = plain.attend(*arrays, Scoring(Full(), scale=0.5), jnp.arange(5), jnp.arange(9))
+    expected, _ = Scoring(Full(), scale=0.5).attend(*arrays)
     assert_near(linformer(9, 9, params)[1], expected)
 
 
 def test_the_state_is_of_one_size_whatever_its_capacity():
     for kernel in (Linear(), Performer(random_features=8)):
-        sizes = [jax.tree.map(jnp.shape, kernel.init_state(*inputs()[1:3], capacity)) for capacity in (1, 10**9)]
+        sizes = [jax.tree.map(jnp.shape, kernel.init_state(*inputs()[1:3], {}, capacity)) for capacity in (1, 10**9)]
         assert sizes[0] == sizes[1]
         assert sizes[0].sums[1] == K
 
@@ -237,7 +236,7 @@ def test_causal_kernels_want_as_many_keys_as_queries():
 def test_steps_are_causal_alone():
     arrays, context = inputs(), LayerContext(jnp.zeros((B, T), int))
     with pytest.raises(UserError, match=r'only under ops\.mask:Causal'):
-        Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], 0), context)
+        Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], {}, 0), context)
     with pytest.raises(UserError, match='cannot decode'):
         Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)
 

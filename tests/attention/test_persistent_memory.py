@@ -83,11 +83,13 @@ def test_it_is_tokens_that_all_others_see():
     [
         {'mask': WINDOW, 'position': {'use': 'position.rotary:Rotary'}},
         {'position': {'use': 'position.cope:CoPE', 'counts': 4, 'head_width': H}},
+        {'terms': [{'use': 'score.forget_gate:ForgetGate'}]},
     ],
 )
 def test_steps_replay_the_whole_and_the_state_does_not_hold_the_memory(changes):
     spec = changed(**changes)
     module, params = drawn(spec, X, CONTEXT)
+    assert params['params']['memory_key'].shape == (M, K, H)  # without features that terms read
     state, parts, start = module.init_state(X[:, :1], T), [], 0
     without = build({**{name: spec[name] for name in spec if name != 'count'}, 'use': 'attention.multi_head:MultiHead'})
     same = without().init_state(X[:, :1], T)

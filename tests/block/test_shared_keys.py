@@ -162,6 +162,7 @@ READS = {
     'memory': {'use': 'attention.persistent_memory:PersistentMemory', 'count': 2, 'bias': True},
     'tied states': {'use': 'attention.grouped_tied:GroupedTied', 'rotated_width': 2},
     'products': {'use': 'attention.tensor_product:TensorProduct', 'key_rank': 2, 'value_rank': 3},
+    'gates': {'terms': [{'use': 'score.forget_gate:ForgetGate'}], 'position': {'use': 'position.none:NoPosition'}},
     'segments': {'use': 'attention.segment_memory:SegmentMemory', 'length': 3, 'memory': 2},
 }
 

@@ -140,9 +140,7 @@ def _refuses(first: Level, second: Level) -> bool:
         return True
     if (first.factor, second.factor) == ('kernel', 'mask'):
         return _cannot_mask(first.capabilities, second)
-    return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(
-        first.capabilities, second, getattr(first.target, 'serves_features', False)
-    )
+    return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(first.capabilities, second)
 
 
 def _has_no_place(mixer: Level, inner: Level) -> bool:
@@ -161,11 +159,10 @@ def _cannot_mask(capabilities: Capabilities, mask: Level) -> bool:
     return not direction or (not capabilities.terms and mask.spec not in (CAUSAL, FULL, *_windows(capabilities)))
 
 
-def _cannot_change_scores(capabilities: Capabilities, maker: Level, of_features: bool) -> bool:
+def _cannot_change_scores(capabilities: Capabilities, maker: Level) -> bool:
     terms = [term for term in _terms(maker) if not (capabilities.softcap and isinstance(term, Softcap))]
-    # A mixer that changes its keys may hand a term the term's own features all the same.
-    of_keys = any(map(reads_content, terms)) and not (of_features and hasattr(maker.target, 'features'))
-    return bool(terms) and (not capabilities.terms or (not capabilities.content and of_keys))
+    by_content = any(map(reads_content, terms))
+    return bool(terms) and (not capabilities.terms or (not capabilities.content and by_content))
 
 
 def _windows(capabilities: Capabilities) -> list[Any]:

@@ -12,7 +12,8 @@ import pytest
 from counted import count_primitive
 from flax import struct
 
-from saccade.ops import blockwise, plain
+from saccade.attention.plain import Plain
+from saccade.ops import blockwise
 from saccade.ops.elementwise import ElementwiseWeights
 from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Full, SameSegment, Window
@@ -35,7 +36,7 @@ def clipped(distance):
 
 
 def by_matrix(q, k, v, scoring):
-    return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))[0]
+    return scoring.attend(q, k, v)[0]
 
 
 @struct.dataclass
@@ -119,7 +120,6 @@ def both_paths(case, gate_class):
     """Outputs and gradients of the blockwise and of the plain path."""
     arrays = inputs(case)
     direction = normal(6, *arrays['q'].shape)
-    indices = tuple(jnp.arange(length) for length in case.lengths)
 
     def by_blocks(arrays):
         q, k, v = arrays['q'], arrays['k'], arrays['v']
@@ -128,7 +128,7 @@ def both_paths(case, gate_class):
 
     def by_matrix(arrays):
         q, k, v = arrays['q'], arrays['k'], arrays['v']
-        y, _ = plain.attend(q, k, v, scoring(case, arrays, gate_class), *indices)
+        y, _ = scoring(case, arrays, gate_class).attend(q, k, v)
         return (direction * y).sum(), y
 
     @jax.jit
@@ -349,7 +349,7 @@ def test_the_compiled_program_holds_no_matrix_of_weights():
 
 
 def by_chunks(q, scoring):
-    return plain.attend_in_chunks(q, q, q, scoring, q.shape[1] // 128)
+    return Plain(query_chunks=q.shape[1] // 128, parent=None).attend(q, q, q, scoring)
 
 
 @pytest.mark.long

@@ -11,7 +11,8 @@ from counted import count_primitive
 from jax.experimental import pallas as pl
 from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
-from saccade.ops import blockwise, linear_attention, plain, remat
+from saccade.attention.plain import Plain
+from saccade.ops import blockwise, linear_attention, remat
 from saccade.ops.flops import (
     counted,
     counting,
@@ -152,7 +153,7 @@ def by_blocks(q, k, v, scoring):
 
 
 def by_chunks(q, k, v, scoring):
-    return plain.attend_in_chunks(q, k, v, scoring, 4)
+    return Plain(query_chunks=4, parent=None).attend(q, k, v, scoring)
 
 
 @pytest.mark.parametrize(('mask', 'share'), [(Full(), 1), (Causal(), 10 / 16)])

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.ops import plain
+from saccade.attention.plain import Plain
 from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Full, SameSegment, Window
 from saccade.ops.scoring import Dropout, Scoring
@@ -26,6 +26,10 @@ Q, KEYS, VALUES = normal(0, B, T, N, H), normal(1, B, T, K, H), normal(2, B, T, 
 INDEX = jnp.arange(T), jnp.arange(T)
 
 
+def in_chunks(chunks, q, k, v, scoring):
+    return Plain(query_chunks=chunks, parent=None).attend(q, k, v, scoring)
+
+
 def loop(q, k, v, allowed, scale):
     """Attention one query at a time, by definition."""
     (B, T, N, _), (S, K) = q.shape, k.shape[1:3]
@@ -41,7 +45,7 @@ def loop(q, k, v, allowed, scale):
 
 @pytest.mark.parametrize('mask', [Full(), Causal() & SameSegment(SEGMENTS, SEGMENTS), Window(2, 1)])
 def test_attention_is_its_definition(mask):
-    y, _ = plain.attend(Q, KEYS, VALUES, Scoring(mask, scale=0.4), *INDEX)
+    y, _ = Scoring(mask, scale=0.4).attend(Q, KEYS, VALUES)
     np.testing.assert_allclose(y, loop(Q, KEYS, VALUES, mask(*INDEX), 0.4), atol=NEAR)
 
 
@@ -55,13 +59,13 @@ def test_the_matrix_form_is_the_scalar_form(seed):
         jnp.array(random.normal(size=shape), jnp.float32) for shape in ((B, T, N, H), (B, S, K, H), (B, S, K, V))
     )
     scale = [1.0, H**-0.5, float(random.uniform(0.1, 2.0))][seed % 3]
-    y, _ = plain.attend(q, k, v, Scoring(Full(), scale=scale), jnp.arange(T), jnp.arange(S))
+    y, _ = Scoring(Full(), scale=scale).attend(q, k, v)
     np.testing.assert_allclose(y, loop(q, k, v, True, scale), atol=1e-6)
 
 
 def test_at_no_temperature_a_query_reads_the_value_of_its_key_exactly():
     """A soft look-up becomes a hard one: the value of the key with the highest product, to the bit."""
-    y, weights = plain.attend(Q, KEYS, VALUES, Scoring(Full(), scale=1e6), *INDEX)
+    y, weights = Scoring(Full(), scale=1e6).attend(Q, KEYS, VALUES)
     found = jnp.einsum('BTNH,BSNH->BNTS', Q, jnp.repeat(KEYS, N // K, axis=-2)).argmax(axis=-1)
     for b, i, n in np.ndindex(B, T, N):
         np.testing.assert_array_equal(y[b, i, n], VALUES[b, found[b, n, i], n // (N // K)])
@@ -70,7 +74,7 @@ def test_at_no_temperature_a_query_reads_the_value_of_its_key_exactly():
 
 def test_weights_are_normalised_over_the_keys():
     """The last axis here; down the columns of the transpose, as where queries and keys are columns."""
-    weights = plain.attend(Q, KEYS, VALUES, Scoring(Full()), *INDEX)[1]
+    weights = Scoring(Full()).attend(Q, KEYS, VALUES)[1]
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=NEAR)
     assert jnp.abs(weights.sum(axis=-2) - 1.0).max() > 0.1
     columns = np.exp(np.einsum('BSNH,BTNH->BNST', np.repeat(KEYS, N // K, axis=-2), Q))
@@ -113,7 +117,7 @@ def test_work_and_memory_grow_with_the_square_of_the_length():
 
     def costs(length):
         q = jax.ShapeDtypeStruct((1, length, 1, 4), jnp.float32)
-        run = jax.grad(lambda q: plain.attend_in_chunks(q, q, q, Scoring(Causal()), 1).sum())
+        run = jax.grad(lambda q: in_chunks(1, q, q, q, Scoring(Causal())).sum())
         return flops(run, q), jax.jit(run).lower(q).compile().memory_analysis().temp_size_in_bytes
 
     work, memory = zip(*map(costs, lengths), strict=True)
@@ -123,14 +127,14 @@ def test_work_and_memory_grow_with_the_square_of_the_length():
 
 def test_weights_sum_to_one_or_to_nothing():
     scoring = Scoring(SameSegment(SEGMENTS, SEGMENTS))
-    sums = scoring.weights(Q, KEYS, scoring.pairs(*INDEX)).sum(axis=-1)
+    sums = scoring.attend(Q, KEYS, VALUES)[1].sum(axis=-1)
     expected = np.broadcast_to((SEGMENTS != 0)[:, None], (B, N, T))
     np.testing.assert_allclose(sums, expected, atol=NEAR)
 
 
 def test_weights_are_those_before_dropout():
     dropped = Scoring(Causal(), dropout=Dropout(jax.random.key_data(jax.random.key(0)), 0.5))
-    _, weights = plain.attend(Q, KEYS, VALUES, dropped, *INDEX)
+    _, weights = dropped.attend(Q, KEYS, VALUES)
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=NEAR)
 
 
@@ -140,8 +144,8 @@ def test_chunks_of_queries_make_no_difference(mask):
 
     @jax.jit
     def whole_and_parts(q, k, v):
-        parts = [plain.attend_in_chunks(q, k, v, scoring, chunks) for chunks in (2, 4, 20)]
-        return plain.attend(q, k, v, scoring, *INDEX)[0], parts
+        parts = [in_chunks(chunks, q, k, v, scoring) for chunks in (2, 4, 20)]
+        return scoring.attend(q, k, v)[0], parts
 
     whole, parts = whole_and_parts(Q, KEYS, VALUES)
     for part in parts:
@@ -151,14 +155,14 @@ def test_chunks_of_queries_make_no_difference(mask):
 @pytest.mark.long
 def test_chunks_make_no_difference_to_a_term_with_a_carry(gate_class):
     scoring = Scoring(Window(0, 1), (gate_class(normal(3, N)),))
-    whole, _ = plain.attend(Q, KEYS, VALUES, scoring, *INDEX)
-    np.testing.assert_allclose(plain.attend_in_chunks(Q, KEYS, VALUES, scoring, 3), whole, atol=NEAR)
+    whole, _ = scoring.attend(Q, KEYS, VALUES)
+    np.testing.assert_allclose(in_chunks(3, Q, KEYS, VALUES, scoring), whole, atol=NEAR)
 
 
 def test_four_chunks_of_a_causal_mask_save_three_eighths_of_the_work():
     q = jnp.ones((1, 16, 1, 4))
 
     def work(chunks):
-        return flops(lambda q: plain.attend_in_chunks(q, q, q, Scoring(Causal()), chunks), q)
+        return flops(lambda q: in_chunks(chunks, q, q, q, Scoring(Causal())), q)
 
     assert work(4) / work(1) == 1 - 3 / 8

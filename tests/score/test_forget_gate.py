@@ -80,6 +80,22 @@ def test_it_is_the_equation(kernel, mask):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize('mask', ['Causal', 'Window'])
+def test_gradients_by_blocks_are_those_of_the_whole_matrix(mask):
+    by_matrix, by_blocks = (
+        attention(GATE, GATE, kernel=name, mask=mask) for name in ('plain:Plain', 'blockwise:Blockwise')
+    )
+    params, context = drawn(by_matrix), LayerContext(POSITIONS, SEGMENTS)
+
+    def gradients(module):
+        return jax.grad(lambda params: jnp.square(run(module, params, context)).sum())(params)
+
+    expected = gradients(by_matrix)
+    jax.tree.map(near, gradients(by_blocks), expected)
+    assert min(np.abs(leaf).max() for leaf in jax.tree.leaves(expected)) > 0.01
+
+
+@pytest.mark.long
 def test_open_gates_are_multi_head_attention():
     module, plain = attention(GATE), attention()
     params = drawn(module)

@@ -11,6 +11,8 @@ from saccade.ops.scoring import Dropout, Scoring
 from saccade.softmax.softmax import Softmax
 from saccade.types import (
     CachedKeys,
+    Features,
+    Kernel,
     Keys,
     LayerContext,
     Mixed,
@@ -40,6 +42,16 @@ def require_own(name: str, kernel: Part[ScoringKernel]) -> None:
         raise UserError(f'{name}: set {given[0]} on {name}, not on its inner kernel {kernel.name}')
 
 
+def require_scores(mixer: nn.Module, kernel: Kernel) -> None:
+    """Check that the kernel of a mixer computes scores.
+
+    Raises:
+        UserError: the kernel does not support score terms.
+    """
+    if not kernel.capabilities.terms:
+        raise UserError(f'{Part(type(mixer)).name} needs a score-based kernel, which {Part(type(kernel)).name} is not')
+
+
 def require_whole_rows(name: str) -> None:
     """Check that the tokens of a row are not split over devices.
 
@@ -58,6 +70,17 @@ def require_whole_rows(name: str) -> None:
 def in_words(heads: int, width: int) -> str:
     """Return the number of heads and their width as text."""
     return f'{heads} head{"s" * (heads != 1)} of {width}'
+
+
+def width_of_heads(D: int, heads: int, given: int | None) -> int:
+    """Return the width of a head (H): the given one, or an equal share of the width.
+
+    Raises:
+        UserError: H is not given, and the heads do not divide the width.
+    """
+    if given is None and D % heads:
+        raise UserError(f'width {D} is not divisible by {heads} heads: choose a width that is, or give head_width')
+    return D // heads if given is None else given
 
 
 class CachingKernel(nn.Module):
@@ -89,9 +112,9 @@ class CachingKernel(nn.Module):
         """Return the scoring with the softmax variant."""
         return scoring.replace(softmax=self.softmax(name='softmax')(heads))
 
-    def init_state(self, k: Keys, v: Values, capacity: int) -> Cache:
+    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> Cache:
         """Return an empty KV cache with `capacity` slots per row."""
-        return Cache.empty(k, v, capacity)
+        return Cache.empty(k, v, features, capacity)
 
     def step(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext

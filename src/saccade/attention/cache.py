@@ -11,6 +11,7 @@ and then the newest tokens of both become the ring.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,11 +19,11 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
-from saccade.ops.mask import MaskBase, PrecomputedMask
+from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring
-from saccade.types import CachedKeys, Keys, LayerContext, Mixed, Queries, Values
+from saccade.types import CachedKeys, Features, Keys, LayerContext, Mixed, Pairs, Queries, Values
 
-_SLOT_AXES = {'k': 2, 'v': 2, 'positions': 1, 'segments': 1}
+_SLOT_AXES = {'k': 2, 'v': 2, 'features': 1, 'positions': 1, 'segments': 1}
 
 
 def slots_for(mask: MaskBase, capacity: int) -> int:
@@ -32,7 +33,7 @@ def slots_for(mask: MaskBase, capacity: int) -> int:
 
 @struct.dataclass
 class Cache:
-    """KV cache: keys and values by slot; axis 0 of every leaf is the batch.
+    """KV cache: keys, values and features by slot; axis 0 of every leaf is the batch.
 
     Heads come before slots, the layout of a step's matrix products, so a one-token step does not copy the cache.
 
@@ -43,21 +44,23 @@ class Cache:
 
     k: Float[Array, 'B K S H']
     v: Float[Array, 'B _ S _']
+    features: Features
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S']
     filled: Int[Array, 'B']
 
     @classmethod
-    def empty(cls, k: CachedKeys, v: Values, slots: int, **more: Any) -> 'Cache':
-        """Return a cache with `slots` empty slots per row, in the shapes and dtypes of k and v.
+    def empty(cls, k: CachedKeys, v: Values, features: Features, slots: int, **more: Any) -> 'Cache':
+        """Return a cache with `slots` empty slots per row, in the shapes and dtypes of k, v and features.
 
         Args:
             more: additional fields of the class.
         """
         B = k.shape[0]
         k, v = (jnp.zeros((B, x.shape[2], slots, x.shape[3]), x.dtype) for x in (k, v))
+        features = {name: jnp.zeros((B, slots, x.shape[2]), x.dtype) for name, x in features.items()}
         positions, segments = (jnp.zeros((B, slots), jnp.int32) for _ in range(2))
-        return cls(k, v, positions, segments, jnp.zeros(B, jnp.int32), **more)
+        return cls(k, v, features, positions, segments, jnp.zeros(B, jnp.int32), **more)
 
     def values(self) -> Float[Array, 'B _ S _']:
         """Return the values by slot."""
@@ -67,38 +70,40 @@ class Cache:
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, context: LayerContext
     ) -> tuple[Mixed, 'Cache']:
         """Add a chunk to the cache and attend to it; return the output and the new cache."""
-        lookback, slots = scoring.mask.lookback, self.positions.shape[1]
+        lookback, slots, chunk = scoring.mask.lookback, self.positions.shape[1], (k, v, scoring.features)
         if lookback is None or slots <= lookback:
-            seen = after = self.append(k, v, context)
+            seen = after = self.append(*chunk, context)
         elif k.shape[1] == 1:
-            after = self.renew(k, v, context)
+            after = self.renew(*chunk, context)
             seen = after.in_order() if jax.tree.leaves(scoring.init_carry(q)) else after
         else:
-            seen = self.in_order().extend(k, v, context)
+            seen = self.in_order().extend(*chunk, context)
             after = seen.newest(slots)
         return seen.attend(q, scoring, context), after
 
-    def append(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
+    def append(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the cache with a chunk written into the next slots, the same slots in every row."""
 
-        def write(slots: Array, new: Array, axis: int) -> Array:
+        def write(axis: int, slots: Array, new: Array) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(slots, new, self.filled[0], axis)
 
-        return self._changed(write, k, v, context).replace(filled=self.filled + k.shape[1])
+        return self._changed(write, k, v, features, context).replace(filled=self.filled + k.shape[1])
 
-    def renew(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
+    def renew(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the ring with one token per row written over the oldest; padding is overwritten by the next token."""
 
-        def write(slots: Array, new: Array, axis: int) -> Array:
+        def write(axis: int, slots: Array, new: Array) -> Array:
             index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
             return slots.at[index].set(jnp.take(new, 0, axis))
 
         real = context.numbered[:, 0] != 0
-        return self._changed(write, k, v, context).replace(filled=(self.filled + real) % self.positions.shape[1])
+        return self._changed(write, k, v, features, context).replace(
+            filled=(self.filled + real) % self.positions.shape[1]
+        )
 
-    def extend(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
+    def extend(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the cache with the slots of a chunk appended."""
-        return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, context)
+        return self._changed(lambda axis, slots, new: jnp.concatenate([slots, new], axis), k, v, features, context)
 
     def in_order(self) -> 'Cache':
         """Return the ring unrolled: each row's oldest slot comes first."""
@@ -110,35 +115,43 @@ class Cache:
         return self._taken(jnp.argsort(self.segments != 0, axis=-1, stable=True)[:, -slots:])
 
     def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
-        """Attend queries of the newest tokens to all slots; masks and terms use positions as indices."""
-        scoring, k, v = self.read(scoring, context)
-        return scoring.attend(q, k, v, scoring.pairs(context.positions, self.positions))[0]
+        """Attend queries of the newest tokens to all slots."""
+        return scoring.attend(q, *self.read(scoring, context))[0]
 
-    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Scoring, Keys, Values]:
-        """Return the scoring of these tokens over all slots, and the keys and values of the slots."""
+    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Keys, Values, Pairs]:
+        """Return the keys and values of all slots, and their pairs with these tokens, with positions as indices."""
         segments = 1 if context.segments is None else context.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(context.positions, self.positions) & same
-        scoring = scoring.replace(mask=PrecomputedMask(allowed), dropout=None)
-        return scoring, heads_first(self.k), heads_first(self.values())
+        pairs = Pairs(context.positions, self.positions, allowed[:, None], scoring.scale, self.features)
+        return heads_first(self.k), heads_first(self.values()), pairs
 
     def _changed(
-        self, change: Callable[[Array, Array, int], Array], k: CachedKeys, v: Values, context: LayerContext
+        self,
+        change: Callable[[int, Array, Array], Array],
+        k: CachedKeys,
+        v: Values,
+        features: Features,
+        context: LayerContext,
     ) -> 'Cache':
         """Update each array with its part of a chunk, along the axis of its slots."""
-        brought = (heads_first(k), heads_first(v), context.positions, context.numbered)
+        chunk = (heads_first(k), heads_first(v), features, context.positions, context.numbered)
+
+        def put(axis: int, slots: Array, new: Array) -> Array:
+            return change(axis, slots, new.astype(slots.dtype))
+
         found = {}
-        for (name, axis), new in zip(_SLOT_AXES.items(), brought, strict=True):
-            slots = getattr(self, name)
-            found[name] = change(slots, new.astype(slots.dtype), axis)
+        for (name, axis), new in zip(_SLOT_AXES.items(), chunk, strict=True):
+            found[name] = jax.tree.map(partial(put, axis), getattr(self, name), new)
         return self.replace(**found)
 
     def _taken(self, order: Int[Array, 'B S']) -> 'Cache':
         """Return the slots of each row in this order, to be written from the first on."""
-        taken = {
-            name: jax.vmap(lambda slots, at, axis=axis: jnp.take(slots, at, axis - 1))(getattr(self, name), order)
-            for name, axis in _SLOT_AXES.items()
-        }
+
+        def take(axis: int, slots: Array) -> Array:
+            return jax.vmap(lambda row, at: jnp.take(row, at, axis - 1))(slots, order)
+
+        taken = {name: jax.tree.map(partial(take, axis), getattr(self, name)) for name, axis in _SLOT_AXES.items()}
         return self.replace(**taken, filled=jnp.zeros_like(self.filled))
 
 
@@ -155,10 +168,10 @@ class CompactCache(Cache):
 
     expand: Callable[[Array, Array], tuple[Keys, Values]] = struct.field(pytree_node=False, kw_only=True)
 
-    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Scoring, Keys, Values]:
-        """Return the scoring of these tokens over all slots, and the expanded keys and values."""
-        scoring, k, v = super().read(scoring, context)
-        return scoring, *self.expand(k, v)
+    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Keys, Values, Pairs]:
+        """Return the expanded keys and values of all slots, and their pairs with these tokens."""
+        k, v, pairs = super().read(scoring, context)
+        return *self.expand(k, v), pairs
 
 
 def heads_first(x: Array) -> Array:

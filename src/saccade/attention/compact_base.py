@@ -4,23 +4,19 @@
 
 from collections.abc import Callable
 
-import jax.numpy as jnp
-from einops import rearrange
-from jaxtyping import Array, Float
-
+from saccade.attention.base import require_scores
 from saccade.attention.cache import CompactCache
 from saccade.attention.multi_head import MultiHead, SourceKeys
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     CachedKeys,
+    Features,
     Hidden,
     Keys,
     LayerContext,
     Mixed,
-    Part,
     Queries,
     State,
-    UserError,
     Values,
 )
 
@@ -30,28 +26,17 @@ Expand = Callable[[CachedKeys, Values], tuple[Keys, Values]]
 class Compact(MultiHead):
     """Base of multi-head attention with a cache smaller than its keys and values.
 
-    In a subclass, the projected keys have one head, [B S 1 W]. The features that score terms read for each key head are
-    appended to it, flattened. Layers that share keys and values share the cached form.
+    In a subclass, the projected keys have one head, [B S 1 W]. Layers that share keys and values share the cached form.
     """
 
     @property
     def expansion(self) -> Expand:
-        """Return the function from cached arrays to keys with their features, and values. Abstract."""
+        """Return the function from cached arrays to keys and values. Abstract."""
         raise NotImplementedError
 
-    def beside(self, k: Float[Array, 'B S 1 _'], features: Float[Array, 'B S K _']) -> Float[Array, 'B S 1 _']:
-        """Return the cached keys with the features of all key heads appended."""
-        return jnp.concatenate([k, rearrange(features, 'B S K E -> B S 1 (K E)')], axis=-1)
-
-    def cache_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return heads and width of the cached keys with their features, and of the cached values."""
-        _, K, _ = self.sizes(D)
-        (_, plain), (_, with_features) = self.kv_shapes(D)[0], super().cache_shapes(D)[0]
-        return (1, plain + K * (with_features - plain)), self.kv_shapes(D)[1]
-
-    def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
+    def empty_cache(self, k: CachedKeys, v: Values, features: Features, capacity: int) -> State:
         """Return an empty cache of compressed keys and values."""
-        return CompactCache.empty(k, v, capacity, expand=self.expansion)
+        return CompactCache.empty(k, v, features, capacity, expand=self.expansion)
 
     def attend(
         self,
@@ -65,15 +50,7 @@ class Compact(MultiHead):
         state: State | None,
     ) -> tuple[Mixed, State]:
         """Attend queries to the expanded keys; return the output of each head, and the new state."""
-        kernel = self.kernel(parent=None)
-        if not kernel.capabilities.terms:
-            name = Part(type(self)).name
-            raise UserError(f'{name} needs a score-based kernel, which {self.kernel.name} is not')
+        require_scores(self, self.kernel(parent=None))
         if state is None or isinstance(state, SourceKeys):
             k, v = self.expansion(k, v)
         return super().attend(q, k, v, scoring, x, context, train, state)
-
-
-def with_features(k: Float[Array, 'B S K _'], features: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:
-    """Return keys with the features that terms read of each, which come flat; the inverse of `Compact.beside`."""
-    return jnp.concatenate([k, rearrange(features, 'B S 1 (K E) -> B S K E', K=k.shape[-2])], axis=-1)

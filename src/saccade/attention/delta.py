@@ -52,13 +52,13 @@ class Delta(FixedState):
     }
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Apply the delta rule, gated if `decay` is set; return the heads' output [B T N V] and the new memory."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         write = self.write_shares(x)
         log_decay = self.log_decay(x, k.shape[-1]) if self.decay else jnp.zeros_like(write)
-        return correct(unit(q), unit(k), v, write, log_decay, segments, state, self.chunk)
+        return correct(unit(q), unit(k), v, write, log_decay, context.numbered, state, self.chunk)
 
     def write_shares(self, x: Hidden, copies: int = 1) -> Array:
         """Return b, `copies` per head [B T N]. Called in a compact method."""

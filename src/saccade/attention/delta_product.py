@@ -43,7 +43,7 @@ class DeltaProduct(Delta):
         return queries, self.updates * keys, self.updates * values
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Array, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Array, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Apply a token's updates; return the heads' output [B T N V] and the new memory.
 
@@ -54,4 +54,4 @@ class DeltaProduct(Delta):
         write = self.write_shares(x, self.updates)
         log_decay = self.log_decay(x, k.shape[-1]) if self.decay else jnp.zeros(q.shape[:3])
         k, v, write = (rearrange(y, 'B T (M N) ... -> B T M N ...', M=self.updates) for y in (unit(k), v, write))
-        return correct_repeatedly(unit(q), k, v, write, log_decay, segments, state, self.chunk)
+        return correct_repeatedly(unit(q), k, v, write, log_decay, context.numbered, state, self.chunk)

@@ -43,11 +43,11 @@ class GatedLinear(FixedState):
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 6}
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Decay each feature and add the token; return the heads' output [B T N V] and the new memory."""
         shape = k.shape[-2:]
         bias = parameter(self, 'decay_bias', 'N H', nn.initializers.zeros, shape)
         logits = (self.to_heads('decay', x, shape[-1], self.decay_rank) + bias).astype(jnp.float32)
         log_decay = jax.nn.log_sigmoid(logits) / self.temperature
-        return retain(q, k.astype(jnp.float32) * shape[-1] ** -0.5, v, log_decay, segments, state, self.chunk)
+        return retain(q, k.astype(jnp.float32) * shape[-1] ** -0.5, v, log_decay, context.numbered, state, self.chunk)

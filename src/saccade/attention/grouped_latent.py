@@ -52,7 +52,7 @@ class GroupedLatent(Latent, kw_only=True):
         """Return an empty cache of latents and one rotated key per token, for up to `capacity` tokens per row."""
         shapes = (1, self.rotated_width), (self.latents, self.rank)
         rotated, latent = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in shapes)
-        return CompactCache.empty(rotated, latent, slots_for(self.mask(), capacity), expand=latents_and_rotated)
+        return CompactCache.empty(rotated, latent, {}, slots_for(self.mask(), capacity), expand=latents_and_rotated)
 
     def make_latent(self, source: Source) -> Float[Array, 'B S K R']:
         """Return the normalised latents of each token.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from saccade.attention.compact_base import Compact, Expand, with_features
+from saccade.attention.compact_base import Compact, Expand
 from saccade.attention.latent import append_rotated
 from saccade.types import (
     CachedKeys,
@@ -40,11 +40,9 @@ class TiedKeys:
 
     rotated_width: int
 
-    def __call__(self, cached: Float[Array, 'B S 1 _'], tied: Values) -> tuple[Keys, Values]:
-        """Return the keys, with the features appended to the rotated key, and the tied states as values."""
-        rotated, features = jnp.split(cached, [self.rotated_width], axis=-1)
-        k = append_rotated(tied[..., : tied.shape[-1] - self.rotated_width], rotated)
-        return with_features(k, features), tied
+    def __call__(self, rotated: Float[Array, 'B S 1 _'], tied: Values) -> tuple[Keys, Values]:
+        """Return the keys, and the tied states as values."""
+        return append_rotated(tied[..., : tied.shape[-1] - self.rotated_width], rotated), tied
 
 
 class GroupedTied(Compact, kw_only=True):

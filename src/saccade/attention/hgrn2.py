@@ -38,7 +38,7 @@ class HGRN2(FixedState):
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'lower_bound': 0.2}
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Forget, and write what was forgotten; return the heads' output [B T N V] and the memory after."""
         q, logits = self.activation(q.astype(jnp.float32)), k.astype(jnp.float32)
@@ -46,4 +46,4 @@ class HGRN2(FixedState):
         if self.lower_bound:
             log_forget = jnp.logaddexp(jnp.log(self.lower_bound), jnp.log1p(-self.lower_bound) + log_forget)
         written = (1.0 - self.lower_bound) * jax.nn.sigmoid(-logits)
-        return retain(q, written, v, log_forget, segments, state, self.chunk)
+        return retain(q, written, v, log_forget, context.numbered, state, self.chunk)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.attention.base import in_words
+from saccade.attention.base import in_words, require_scores
 from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import visible
 from saccade.axes import flat, parameter
@@ -137,7 +137,8 @@ class Latent(Layer):
 
         A step absorbs Uk into the queries, and Uv into the weighted sum of latents.
         """
-        kernel = self._by_scores(self.kernel(name='kernel'))
+        kernel = self.kernel(name='kernel')
+        require_scores(self, kernel)
         up_key, up_value = (
             self._up(name, width) for name, width in (('key', self.head_width), ('value', self.value_width))
         )
@@ -153,7 +154,7 @@ class Latent(Layer):
         """Return an empty cache of latents and rotated keys for up to `capacity` tokens per row."""
         one_head = (*x.shape[:2], 1)
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
-        return LatentCache.empty(k, nothing, slots_for(self.mask(), capacity), rank=self.rank)
+        return LatentCache.empty(k, nothing, {}, slots_for(self.mask(), capacity), rank=self.rank)
 
     def make_latent(self, source: Source) -> Float[Array, 'B S R']:
         """Return the normalised latent of each token."""
@@ -167,13 +168,6 @@ class Latent(Layer):
         """Return the cached arrays, as keys and as values."""
         k = jnp.concatenate([latent[:, :, None], rotated], axis=-1)
         return k, k[..., :0]
-
-    def _by_scores(self, kernel: Kernel) -> Kernel:
-        if not kernel.capabilities.terms:
-            raise UserError(
-                f'{Part(type(self)).name} needs a score-based kernel, which {Part(type(kernel)).name} is not'
-            )
-        return kernel
 
     def _served(self, terms: tuple[ScoreTerm, ...]) -> tuple[ScoreTerm, ...]:
         """Raise a UserError for terms that read queries and keys, which are latents in decoding steps."""

@@ -111,7 +111,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         """Attend to the chosen keys; return the output and the new cache. Reports the indexer's loss."""
         kernel, cached = self.kernel(name='kernel'), state is not None
         (index_q, index_k), weight = self._indexer(x, context)
-        index = state.index.append(index_k, index_k[..., :0], context) if cached else None
+        index = state.index.append(index_k, index_k[..., :0], {}, context) if cached else None
         scoring, k, v, pairs, kv = attended_pairs(
             kernel, q, k, v, scoring, context, train, state.kv if cached else None
         )
@@ -126,9 +126,8 @@ class LightningIndexer(MultiHead, kw_only=True):
 
     def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
         """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots per row for any mask."""
-        heads = (*self.cache_shapes(x.shape[-1]), (1, self.index_width), (1, 0))
-        k, v, index, nothing = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in heads)
-        return IndexedCache(Cache.empty(k, v, capacity), Cache.empty(index, nothing, capacity))
+        kv, index = self.empty_kv(x), jnp.zeros((*x.shape[:2], 1, self.index_width), x.dtype)
+        return IndexedCache(Cache.empty(*kv, capacity), Cache.empty(index, index[..., :0], {}, capacity))
 
     def _indexer(
         self, x: Hidden, context: LayerContext

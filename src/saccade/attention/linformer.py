@@ -18,12 +18,12 @@ from jaxtyping import Array
 
 from saccade.attention.base import ScoreKernel
 from saccade.axes import parameter
-from saccade.ops import plain
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Capabilities,
     Count,
+    Features,
     Keys,
     LayerContext,
     Mixed,
@@ -65,10 +65,9 @@ class Linformer(ScoreKernel, kw_only=True):
         if k.shape[1] > self.length:
             raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys exceed the length of {self.length}')
         k, v = self._slots('key_slots', k), self._slots('value_slots', v)
-        scoring = self.complete(scoring, q.shape[-2], train)
-        return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(self.slots))[0]
+        return self.complete(scoring, q.shape[-2], train).attend(q, k, v)[0]
 
-    def init_state(self, k: Keys, v: Values, capacity: int) -> NoReturn:
+    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> NoReturn:
         """Refuse to decode.
 
         Raises:
@@ -82,7 +81,7 @@ class Linformer(ScoreKernel, kw_only=True):
         Raises:
             UserError: always, since each slot mixes all tokens.
         """
-        self.init_state(k, v, 0)
+        self.init_state(k, v, {}, 0)
 
     def _slots(self, name: str, x: Keys) -> Array:
         kernel = parameter(self, name, 'S -> X', self.projection_init(), (self.length, self.slots))

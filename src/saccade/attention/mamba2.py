@@ -50,7 +50,7 @@ class Mamba2(FixedState):
     }
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Apply the state space model; return the heads' output [B T N V] and the new memory."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
@@ -63,5 +63,5 @@ class Mamba2(FixedState):
             )
         )
         step = jax.nn.softplus(self.scalars('step', x) + bias)
-        y, state = retain(q, k, v * step[..., None], -jnp.exp(rate) * step, segments, state, self.chunk)
+        y, state = retain(q, k, v * step[..., None], -jnp.exp(rate) * step, context.numbered, state, self.chunk)
         return y + skip[:, None] * v, state

@@ -12,8 +12,7 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array
 
-from saccade.attention.base import in_words
-from saccade.attention.multi_head import width_of_heads
+from saccade.attention.base import in_words, width_of_heads
 from saccade.axes import flat, parameter
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import LogScaledState, Memory
@@ -24,6 +23,7 @@ from saccade.types import (
     Activation,
     Capabilities,
     Count,
+    Features,
     Hidden,
     Keys,
     Layer,
@@ -59,12 +59,12 @@ class FeatureKernel(nn.Module):
         reach = reach_of(self, scoring, q, k)
         if reach.causal:
             segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments
-            return self._read(q, k, v, scoring, segments, self.init_state(k, v, 0))[0]
+            return self._read(q, k, v, scoring, segments, self.init_state(k, v, {}, 0))[0]
         features, gain = self.features(k, scoring.scale)
         queries = self.features(q, scoring.scale)[0]
         return linear_attention.attend_all(queries, features, gain, v, reach.segments, self.chunk)
 
-    def init_state(self, k: Keys, v: Values, capacity: int) -> LogScaledState:
+    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> LogScaledState:
         """Return the empty state, whose size does not depend on the capacity."""
         width = jax.eval_shape(lambda: self.features(k, 1.0)[0]).shape[-1]
         return LogScaledState.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
@@ -221,7 +221,7 @@ class FixedState(FixedStateBase):
     output_norm: Part[Norm] | None = None
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Return each head's output [B T N V], and the new memory. Abstract; called in a compact method."""
         raise NotImplementedError
@@ -244,20 +244,25 @@ class FixedState(FixedStateBase):
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Mix whole sequences if there is no state, or a chunk that follows the tokens in the state."""
         self.refuse(context)
-        N, H, V = self.sizes(x.shape[-1])
+        (N, H, V), counts = self.sizes(x.shape[-1]), self.head_counts()
         q, k, v = (
             self.projected(name, 'D -> N H' if heads == N else 'D -> K H', x, (heads, width))
-            for name, heads, width in zip(('query', 'key', 'value'), self.head_counts(), (H, H, V), strict=True)
+            for name, heads, width in zip(('query', 'key', 'value'), counts, (H, H, V), strict=True)
         )
         memory = self.empty_memory(x.shape[0], N, H, V) if state is None else state
         if self.convolution is not None:
             (q, k, v), convolved = self._convolve((q, k, v), context, train, state)
             memory = memory if state is None else state.memory
-        q, k = (jnp.repeat(y, N // self.head_counts()[0], axis=-2) for y in (q, k))
-        updated = self.update_state(x, q, k, v, context, context.numbered, memory)
+        q, k = (jnp.repeat(y, N // counts[0], axis=-2) for y in (q, k))
+        updated = self.update_state(x, q, k, v, context, memory)
         require_result(self, 'update_state', updated, (jax.ShapeDtypeStruct((*x.shape[:2], N, V), x.dtype), memory))
         y, memory = updated
-        y = self.to_output(self._finish(x, y, context, V), x.shape[-1], train)
+        y = self.normalised(y, context).astype(x.dtype)
+        if self.gate is not None:
+            y = y * self.gate(self.to_heads('gate', x, V, self.gate_rank))
+        if self.output_norm is not None:
+            y = self.side_by_side('output_norm', self.output_norm, y, context)
+        y = self.to_output(y, x.shape[-1], train)
         return y, memory if self.convolution is None else ConvolvedState(memory, convolved)
 
     def sizes(self, D: int) -> tuple[int, int, int]:
@@ -266,7 +271,7 @@ class FixedState(FixedStateBase):
         Raises:
             UserError: the sizes do not go together.
         """
-        if self.heads % self.head_counts()[0]:
+        if self.heads % (self.key_heads or self.heads):
             name = Part(type(self)).name
             raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
         return super().sizes(D)
@@ -280,12 +285,3 @@ class FixedState(FixedStateBase):
         parts = jnp.split(x, np.cumsum([y.shape[-2] * y.shape[-1] for y in heads])[:-1], axis=-1)
         counts = (y.shape[-2] for y in heads)
         return [rearrange(y, 'B T (N H) -> B T N H', N=N) for y, N in zip(parts, counts, strict=True)], after
-
-    def _finish(self, x: Hidden, y: Queries, context: LayerContext, V: int) -> Queries:
-        """Normalise and gate the heads' outputs."""
-        y = self.normalised(y, context).astype(x.dtype)
-        if self.gate is not None:
-            y = y * self.gate(self.to_heads('gate', x, V, self.gate_rank))
-        if self.output_norm is not None:
-            y = self.side_by_side('output_norm', self.output_norm, y, context)
-        return y

@@ -47,13 +47,13 @@ class MLSTM(FixedState):
         return LogScaledState.empty(batch, heads, width, value_width + 1)
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: LogScaledState
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: LogScaledState
     ) -> tuple[Array, LogScaledState]:
         """Apply the gated update; return the heads' output [B T N V] and the new memory."""
         gain = self._gate_logits('input_gate', x, self.input_init)
         log_decay = jax.nn.log_sigmoid(self._gate_logits('forget_gate', x, self.forget_init))
         q = q.astype(jnp.float32) * q.shape[-1] ** -0.5
-        return exponential_gates(q, k, v, gain, log_decay, segments, state, self.chunk)
+        return exponential_gates(q, k, v, gain, log_decay, context.numbered, state, self.chunk)
 
     def _gate_logits(self, name: str, x: Hidden, init: Part) -> Array:
         logits = self.scalars(name, x) + parameter(self, f'{name}_bias', 'N', init(), (self.heads,))

@@ -78,7 +78,7 @@ class MoBA(ScoreKernel, kw_only=True):
     ) -> tuple[Mixed, Cache]:
         """Add a chunk's keys and values to the KV cache and attend to its blocks; return output and new cache."""
         reach_of(self, scoring, q, k)
-        after, scoring = state.append(k, v, context), self.complete(scoring, q.shape[-2], False)
+        after, scoring = state.append(k, v, scoring.features, context), self.complete(scoring, q.shape[-2], False)
         queries = Tokens(context.positions, context.numbered)
         k, v, slots = heads_first(after.k), heads_first(after.v), Tokens(after.positions, after.segments)
         return self._attend(q, k, v, scoring, queries, slots, True)[0], after

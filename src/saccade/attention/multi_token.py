@@ -108,13 +108,13 @@ class MultiToken(MultiHead, kw_only=True):
             mixed, weights = kernel.attend_to_pairs(q, k, v, self._mixing(scoring, context.numbered), pairs)
             self.report(kernel, weights)
             return mixed, state
-        kv, queries = state.kv.append(k, v, context), state.queries.extend(q, q[..., :0], context)
+        kv, queries = state.kv.append(k, v, scoring.features, context), state.queries.extend(q, q[..., :0], {}, context)
         order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)
         # Consecutive tokens are adjacent: slots of padding come first, of queries and of keys.
         newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv))
         rows = context.replace(positions=newest.positions, segments=newest.segments)
-        scoring, k, v = slots.read(kernel.complete(scoring, q.shape[-2], False), rows)
-        pairs, scoring = scoring.pairs(newest.positions, slots.positions), self._mixing(scoring, newest.segments)
+        k, v, pairs = slots.read(scoring, rows)
+        scoring = self._mixing(kernel.complete(scoring, q.shape[-2], False), newest.segments)
         mixed, _ = kernel.attend_to_pairs(heads_first(newest.k), k, v, scoring, pairs)
         mixed = jax.vmap(lambda row, at: row[at])(mixed, jnp.argsort(order, axis=-1)[:, -q.shape[1] :])
         return mixed, MultiTokenCache(kv, newest.newest(self._earlier))
@@ -127,9 +127,10 @@ class MultiToken(MultiHead, kw_only=True):
 
     def init_state(self, x: Hidden, capacity: int) -> MultiTokenCache:
         """Return an empty KV cache with `capacity` slots per row for any mask, and slots for the last queries."""
-        N, (k_shape, v_shape) = self.heads, self.cache_shapes(x.shape[-1])
-        k, v, q = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in (k_shape, v_shape, (N, k_shape[1])))
-        return MultiTokenCache(Cache.empty(k, v, capacity), Cache.empty(q, q[..., :0], self._earlier))
+        N, _, H = self.sizes(x.shape[-1])
+        q = jnp.zeros((*x.shape[:2], N, H), x.dtype)
+        queries = Cache.empty(q, q[..., :0], {}, self._earlier)
+        return MultiTokenCache(Cache.empty(*self.empty_kv(x), capacity), queries)
 
     def sizes(self, D: int) -> tuple[int, int, int]:
         """Return N, K and H at width D.

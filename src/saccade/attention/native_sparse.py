@@ -146,7 +146,7 @@ class NativeSparse(MultiHead, kw_only=True):
             mixed, weights = self._branches(q, k, v, attend, tokens, tokens, packed)
             self.report(kernel, weights)
             return mixed, state
-        after = state.append(k, v, context)
+        after = state.append(k, v, scoring.features, context)
         # A block has consecutive tokens; the cache of a row may have empty slots between them.
         order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
         k, v, positions, segments = (

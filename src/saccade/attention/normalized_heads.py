@@ -13,11 +13,11 @@ scaling of positions such as xPos. Cost: multi-head attention and 3 T N H.
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from saccade.attention.multi_head import MultiHead
+from saccade.attention.multi_head import MultiHead, SharedKV
 from saccade.gain import Gain
 from saccade.ops.scoring import Scoring
 from saccade.ops.similarity import normalised
-from saccade.types import Keys, LayerContext, PairPosition, Part, Queries
+from saccade.types import Hidden, Keys, LayerContext, PairPosition, Part, Queries
 
 __all__ = ['NormalizedHeads']
 
@@ -44,7 +44,7 @@ class NormalizedHeads(MultiHead, kw_only=True):
         gain = self.gain()(self, 'gain', 'N H', (N, H), N * H).astype(jnp.float32)
         return (jnp.square(gain) * normalised(q)).astype(q.dtype), normalised(k).astype(k.dtype)
 
-    def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
+    def scoring(self, x: Hidden, context: LayerContext, position: PairPosition, made: SharedKV | None) -> Scoring:
         """Return the scoring of multi-head attention, with a default scale of sqrt(H)."""
-        scoring = super().scoring(D, context, position)
-        return scoring if self.scale is not None else scoring.replace(scale=self.sizes(D)[2] ** 0.5)
+        scoring = super().scoring(x, context, position, made)
+        return scoring if self.scale is not None else scoring.replace(scale=self.sizes(x.shape[-1])[2] ** 0.5)

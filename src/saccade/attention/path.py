@@ -32,7 +32,7 @@ from saccade.ops.delta import unit
 from saccade.ops.householder import transform, transform_all
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
-from saccade.ops.term import GivenProducts, OnFeatures, reads_content
+from saccade.ops.term import GivenProducts, reads_content
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -85,7 +85,6 @@ class PaTH(MultiHead, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
-    serves_features: ClassVar[bool] = True  # terms that read their own features instead of the keys
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer changes cached keys by matrices of its own'}
     example: ClassVar[dict] = {'rank': 4, 'chunk': 4}
 
@@ -101,27 +100,26 @@ class PaTH(MultiHead, kw_only=True):
         state: State | None,
     ) -> tuple[Mixed, State]:
         """Attend to keys transformed by the tokens in between; return the output and the new cache."""
-        self._check(context, scoring, v.shape[-1])
+        self._check(context, scoring)
         kernel = self.kernel(name='kernel')
         scoring, k, v, pairs, kv = attended_pairs(
             kernel, q, k, v, scoring, context, train, None if state is None else state.kv
         )
         w, b, convolution = self._matrices(x, context, train, state)
-        H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
+        tokens = Tokens(context.positions, context.numbered)
         if state is None:
-            products = transform_all(q[..., :H], k[..., :H], w, b, tokens, self.chunk)
+            products = transform_all(q, k, w, b, tokens, self.chunk)
         else:
-            products, keys = transform(q[..., :H], k[..., :H], w, b, tokens, Tokens(kv.positions, kv.segments))
-            rewritten = heads_first(jnp.concatenate([keys, k[..., H:]], axis=-1))
-            state = PathCache(kv.replace(k=rewritten), convolution)
+            products, rewritten = transform(q, k, w, b, tokens, Tokens(kv.positions, kv.segments))
+            state = PathCache(kv.replace(k=heads_first(rewritten)), convolution)
         mixed, weights = kernel.attend_to_pairs(q, k, v, _by(products, scoring), pairs)
         self.report(kernel, weights)
         return mixed, state
 
     def init_state(self, x: Hidden, capacity: int) -> PathCache:
         """Return an empty KV cache with `capacity` slots per row for any mask, and the convolution's state."""
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
-        kv = Cache.empty(k.astype(jnp.float32), v, capacity)
+        k, v, features = self.empty_kv(x)
+        kv = Cache.empty(k.astype(jnp.float32), v, features, capacity)
         if self.convolution is None:
             return PathCache(kv, None)
         _, K, H = self.sizes(x.shape[-1])
@@ -148,16 +146,14 @@ class PaTH(MultiHead, kw_only=True):
         write = write + parameter(self, 'write_bias', 'K', nn.initializers.zeros, (K,))
         return unit(w), 2.0 * jax.nn.sigmoid(write.astype(jnp.float32)), after
 
-    def _check(self, context: LayerContext, scoring: Scoring, H: int) -> None:
+    def _check(self, context: LayerContext, scoring: Scoring) -> None:
         name = Part(type(self)).name
         context.require_no_source(name)
         require_causal_mask(name, scoring.mask)
         for term in scoring.terms:
-            of_features = isinstance(term, OnFeatures) and term.k_range[0] >= H
-            inner = term.term if isinstance(term, OnFeatures) else term
-            if reads_content(inner) and not of_features:
+            if reads_content(term):
                 raise UserError(
-                    f'{name} changes the keys from step to step, and {Part(type(inner)).name} reads queries and keys; '
+                    f'{name} changes the keys from step to step, and {Part(type(term)).name} reads queries and keys; '
                     'only terms by position or with their own features are supported'
                 )
 

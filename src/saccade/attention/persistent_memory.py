@@ -18,6 +18,7 @@ from einops import repeat
 from flax import struct
 from jaxtyping import Array, Bool, Float, PyTree
 
+from saccade.attention.base import require_scores
 from saccade.attention.cache import Cache
 from saccade.attention.multi_head import MultiHead, visible
 from saccade.axes import parameter
@@ -27,6 +28,7 @@ from saccade.types import (
     CachedKeys,
     Capabilities,
     Count,
+    Features,
     Hidden,
     Kernel,
     KeyIndex,
@@ -40,7 +42,6 @@ from saccade.types import (
     Scores,
     ScoreTerm,
     State,
-    UserError,
     Values,
 )
 
@@ -99,8 +100,7 @@ class CacheWithMemory(Cache):
     def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
         """Attend queries of the newest tokens to the memory and to all slots, without concatenating them."""
         k, v = self.memory
-        scoring, keys, values = self.read(scoring, context)
-        pairs = scoring.pairs(context.positions, self.positions)
+        keys, values, pairs = self.read(scoring, context)
         of_tokens, _ = scoring.scores(q, keys, pairs, scoring.init_carry(q))
         of_memory = scoring.scale * grouped_products(q, k)
         allowed = jnp.concatenate([jnp.ones((*pairs.allowed.shape[:-1], k.shape[1]), bool), pairs.allowed], axis=-1)
@@ -121,9 +121,9 @@ class PersistentMemory(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(scores=True)
     example: ClassVar[dict[str, Any]] = {'count': 3}
 
-    def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
+    def empty_cache(self, k: CachedKeys, v: Values, features: Features, capacity: int) -> State:
         """Return an empty KV cache of tokens; the memory takes no slots."""
-        return CacheWithMemory.empty(k, v, capacity)
+        return CacheWithMemory.empty(k, v, features, capacity)
 
     def attend(
         self,
@@ -145,14 +145,14 @@ class PersistentMemory(MultiHead, kw_only=True):
         k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
         scoring = visible(scoring, context)
         terms = tuple(OfTokens(term, self.count) for term in scoring.terms)
-        scoring = scoring.replace(mask=MemoryAndTokens(scoring.mask, self.count), terms=terms)
+        features = {name: jnp.pad(leaf, ((0, 0), (self.count, 0), (0, 0))) for name, leaf in scoring.features.items()}
+        mask = MemoryAndTokens(scoring.mask, self.count)
+        scoring = scoring.replace(mask=mask, terms=terms, features=features)
         return kernel(q, k, v, scoring, train), state
 
     def _memory(self, kernel: Kernel, k: Keys, v: Values) -> tuple[Float[Array, 'B M K H'], Float[Array, 'B M _ _']]:
         """Return the persistent keys and values, repeated for each row."""
-        name = 'attention.persistent_memory:PersistentMemory'
-        if not kernel.capabilities.terms:
-            raise UserError(f'{name} needs a score-based kernel, which {Part(type(kernel)).name} is not')
+        require_scores(self, kernel)
         kept = (
             parameter(self, f'memory_{of}', 'M K H', self.memory_init(), (self.count, *x.shape[-2:]), decays=True)
             for of, x in (('key', k), ('value', v))

@@ -6,7 +6,8 @@
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
 Any softmax variant serves. With `query_chunks` the queries are split into that number of chunks; a chunk attends only
-to the span of keys that its mask allows. It can return the weights (collection 'weights'). Cost: B N T S
+to the span of keys that its mask allows, with equal results; with C chunks and a causal mask this saves (C - 1) / 2C of
+the work. It can return the weights (collection 'weights'). Cost: B N T S
 in time and in memory.
 """
 
@@ -16,9 +17,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.attention.base import ScoreKernel
-from saccade.ops import plain
+from saccade.ops.blockwise import ranges
 from saccade.ops.scoring import Scoring
-from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values, require_positive
+from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values
 
 __all__ = ['Plain']
 
@@ -36,18 +37,24 @@ class Plain(ScoreKernel):
     capabilities: ClassVar[Capabilities] = Capabilities(weights=True, time='B N T S', memory='B N T S', state='S K H')
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
-        require_positive('attention.plain:Plain', query_chunks=self.query_chunks)
         scoring, shown = self.complete(scoring, q.shape[-2], train), self.is_mutable_collection('weights')
         if (self.query_chunks > 1 or q.shape[1] != k.shape[1]) and (not shown or self.is_initializing()):
             return self.attend(q, k, v, scoring)
-        y, weights = scoring.attend(q, k, v, scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1])))
+        y, weights = scoring.attend(q, k, v)
         if shown and not self.is_initializing():
             self.sow('weights', 'attention', weights)
         return y
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
-        """Attend by chunks of queries."""
-        return plain.attend_in_chunks(q, k, v, scoring, self.query_chunks)
+        """Attend by chunks of queries, each to the span of keys that its mask allows."""
+        T, S = q.shape[1], k.shape[1]
+        size, parts = -(-T // self.query_chunks), []
+        for rows in ranges(T, size):
+            live = [keys for keys in ranges(S, size) if scoring.mask.live(rows, keys)]
+            span = range(live[0].start, live[-1].stop) if live else range(min(size, S))
+            pairs, keys = scoring.pairs(jnp.array(rows), jnp.array(span)), slice(span.start, span.stop)
+            parts.append(scoring.attend(q[:, rows.start : rows.stop], k[:, keys], v[:, keys], pairs)[0])
+        return jnp.concatenate(parts, axis=1)
 
     def attend_to_pairs(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs

@@ -45,7 +45,7 @@ class Retention(FixedState):
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 8}
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: Memory
     ) -> tuple[Array, Memory]:
         """Rotate q and k, and decay each head's memory at its rate; return the output [B T N V] and the new memory.
 
@@ -56,7 +56,7 @@ class Retention(FixedState):
         refuse_terms('attention.retention:Retention', position.terms(self.heads))
         q, k = position.rotate(q, k, context.positions, context.positions)
         log_decay = jnp.broadcast_to(jnp.log(self._rates()), k.shape[:3])
-        return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, log_decay, segments, state, self.chunk)
+        return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, log_decay, context.numbered, state, self.chunk)
 
     def _rates(self) -> Array:
         rates = 1 - 2.0 ** (-5 - np.arange(self.heads)) if self.rates is None else np.array(self.rates)

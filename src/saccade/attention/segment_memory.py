@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int, PyTree
 
+from saccade.attention.cache import slots_for
 from saccade.attention.multi_head import MultiHead, SharedKV, visible
 from saccade.ops.mask import ChunkedWithMemory, MaskBase
 from saccade.ops.scoring import Scoring
@@ -31,6 +32,7 @@ from saccade.types import (
     Keys,
     LayerContext,
     Mixed,
+    PairPosition,
     Pairs,
     Queries,
     QueryIndex,
@@ -130,9 +132,14 @@ class SegmentMemory(MultiHead, kw_only=True):
         mask = HeldOrOwn(scoring.mask, jnp.asarray(context.positions) // self.length)
         return self.kernel(name='kernel')(q, k, v, scoring.replace(mask=mask, terms=terms), train), state
 
-    def pair_mask(self) -> MaskBase:
-        """Return the mask of pairs within a segment, or of a segment and its memory."""
-        return super().pair_mask() & ChunkedWithMemory(self.length, self.memory)
+    def scoring(self, x: Hidden, context: LayerContext, position: PairPosition, made: SharedKV | None) -> Scoring:
+        """Return the scoring of multi-head attention within a segment and its memory."""
+        scoring = super().scoring(x, context, position, made)
+        return scoring.replace(mask=scoring.mask & ChunkedWithMemory(self.length, self.memory))
+
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return an empty KV cache for a segment and its memory."""
+        return super().init_state(x, slots_for(ChunkedWithMemory(self.length, self.memory), capacity), source)
 
     def _twice(self, x: Hidden, context: LayerContext) -> Source:
         """Return the tokens twice: without gradient, then with gradient."""

@@ -95,8 +95,7 @@ class Selective(MultiHead, kw_only=True):
 
     def init_state(self, x: Hidden, capacity: int) -> SelectiveCache:
         """Return an empty KV cache with `capacity` slots per row for any mask."""
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
-        return SelectiveCache(Cache.empty(k, v, capacity), jnp.zeros((x.shape[0], capacity)))
+        return SelectiveCache(Cache.empty(*self.empty_kv(x), capacity), jnp.zeros((x.shape[0], capacity)))
 
     def _check(self, context: LayerContext, scoring: Scoring) -> None:
         context.require_no_source(Part(type(self)).name)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float, Int
 
-from saccade.attention.compact_base import Compact, Expand, with_features
+from saccade.attention.compact_base import Compact, Expand
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -45,13 +45,8 @@ class Products:
     value_rank: int
 
     def __call__(self, k: CachedKeys, v: Values) -> tuple[Keys, Values]:
-        """Return the keys, with the features appended to their factors, and the values."""
-        H = v.shape[-1] // self.value_rank - self.heads
-        factors, features = jnp.split(k, [self.key_rank * (self.heads + H)], axis=-1)
-        keys, values = (
-            product(*apart(flat, rank, self.heads)) for flat, rank in ((factors, self.key_rank), (v, self.value_rank))
-        )
-        return with_features(keys, features), values
+        """Return the keys and the values: the products of their factors."""
+        return tuple(product(*apart(x, rank, self.heads)) for x, rank in ((k, self.key_rank), (v, self.value_rank)))
 
 
 class TensorProduct(Compact, kw_only=True):

@@ -79,6 +79,8 @@ class Ulysses(ScoreKernel):
         q, k, v = (devices.laid(x, 'B T N H', *sizes) for x in (q, k, v))
         with devices.by_heads():
             q, k, v = (devices.laid(x, 'B T N H', *sizes) for x in (q, k, v))
+            features = {name: devices.laid(leaf, 'B S X', *sizes) for name, leaf in scoring.features.items()}
+            scoring = scoring.replace(features=features)
             y = devices.laid(self._inner().attend(q, k, v, scoring), 'B T N H', *sizes)
         return devices.laid(y, 'B T N H', *sizes)
 

@@ -28,7 +28,7 @@ from saccade.types import Keys, Mask, Mixed, Pairs, Queries, Values
 
 
 def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_block: int) -> Mixed:
-    """Return the attention output, equal to `plain.attend`, in the dtype of v.
+    """Return the attention output, equal to `Scoring.attend`, in the dtype of v.
 
     Args:
         q_block, k_block: tokens per block; a shorter sequence is one block.
@@ -246,14 +246,17 @@ def pull_back(
         if plan.carried:
             with remat.recomputed():
                 carries = jax.lax.cond(this.last, lambda: _carries(plan, scoring, q, k, this), lambda: carries)
-        carry, pairs = jax.tree.map(lambda leaf: leaf[j], carries), _pairs(plan, scoring, this)
+        carry = jax.tree.map(lambda leaf: leaf[j], carries)
 
-        def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree, Any]:
+        def block(
+            q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree
+        ) -> tuple[tuple[Array, PyTree, Any], Pairs]:
             scoring = plan.scoring(floats, others)
-            return *scoring.scores(q_part, k_part, pairs, carry), scoring.softmax
+            pairs = _pairs(plan, scoring, this)
+            return (*scoring.scores(q_part, k_part, pairs, carry), scoring.softmax), pairs
 
         with remat.recomputed():
-            (scores, _, softmax), pull = jax.vjp(block, q_part, k_part, floats, carry)
+            (scores, _, softmax), pull, pairs = jax.vjp(block, q_part, k_part, floats, carry, has_aux=True)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
         dweights = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
         weights, dscores, dsoftmax = softmax.backward(scores, heads_rows(known, i), dweights, heads_rows(inner, i))

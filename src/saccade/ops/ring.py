@@ -34,7 +34,7 @@ TOKENS, HEADS_TOKENS = (None,), (None, None)  # specs of the axes before the tok
 
 
 def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, blocks: tuple[int, int], devices: Devices) -> Mixed:
-    """Return the attention output, equal to `plain.attend`, in the dtype of v.
+    """Return the attention output, equal to `Scoring.attend`, in the dtype of v.
 
     Args:
         scoring: scoring without terms that have a carry.

@@ -87,20 +87,22 @@ def _per_pair(
 class ForgottenKeys(TermBase):
     """Forgetting attention: adds the log gates of the keys after a key, up to the query (Lin et al. 2025, equation 3).
 
-    Instead of the keys it gets their log gates [B S K G], one for each query head.
+    Attributes:
+        gates: name of the features that are the log gates [B S N], one for each query head.
     """
 
+    gates: str = struct.field(pytree_node=False)
+
     by_distance: ClassVar[bool] = True
+    reads_content: ClassVar[bool] = False
 
     def init_carry(self, q: Queries) -> PyTree:
         """Return sums of zero, [B N T]."""
         B, T, N, _ = q.shape
         return jnp.zeros((B, N, T))
 
-    def __call__(
-        self, scores: Scores, q: Queries, k: Float[Array, 'B S K G'], pairs: Pairs, carry: PyTree
-    ) -> tuple[Scores, PyTree]:
-        logs = rearrange(k.astype(jnp.float32), 'B S K G -> B (K G) 1 S')
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        logs = rearrange(pairs.features[self.gates].astype(jnp.float32), 'B S N -> B N 1 S')
         distance = pairs.distance if pairs.distance.ndim == 2 else pairs.distance[:, None]
         own = jnp.where(pairs.allowed & (distance <= 0), logs, 0.0)
         upto = jax.lax.cumsum(own, axis=own.ndim - 1, reverse=True)

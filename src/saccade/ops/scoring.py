@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention scores and weights of a block of queries and keys: scale, terms, mask, softmax variant.
 
-All score-based kernels compute their scores here.
+All score-based kernels compute their scores here. `Scoring.attend` is the reference that every other path must equal:
+
+    A = softmax(scale Q K^T + terms, masked);  Y = A V        (Vaswani et al. 2017, equation 1)
 """
 
 from typing import Any
@@ -15,7 +17,20 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.ops.dropout import keep_pairs
 from saccade.ops.softmax import SoftmaxWeights
-from saccade.types import KeyIndex, Keys, Mask, Mixed, Pairs, Queries, QueryIndex, RowSoftmax, Scores, ScoreTerm, Values
+from saccade.types import (
+    Features,
+    KeyIndex,
+    Keys,
+    Mask,
+    Mixed,
+    Pairs,
+    Queries,
+    QueryIndex,
+    RowSoftmax,
+    Scores,
+    ScoreTerm,
+    Values,
+)
 
 
 @struct.dataclass
@@ -41,6 +56,7 @@ class Scoring:
         scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1. With 0 the scores come only from the terms.
         dropout: attention dropout; None outside training.
         softmax: softmax variant.
+        features: features of each key of the row, for terms that read the layer's input.
     """
 
     mask: Mask
@@ -48,15 +64,18 @@ class Scoring:
     scale: float = struct.field(pytree_node=False, default=1.0)
     dropout: Dropout | None = None
     softmax: RowSoftmax = SoftmaxWeights()
+    features: Features = struct.field(default_factory=dict)
 
     def init_carry(self, q: Queries) -> PyTree:
         """Return the initial carry of each score term, for the last key block."""
         return tuple(term.init_carry(q) for term in self.terms)
 
     def pairs(self, q_index: QueryIndex, k_index: KeyIndex) -> Pairs:
-        """Return the pairs of these indices with the mask of allowed ones, with an axis for the heads."""
+        """Return the pairs of these indices with the allowed ones, with an axis for the heads, and their features."""
         allowed = self.mask(q_index, k_index)
-        return Pairs(q_index, k_index, allowed[None, None] if allowed.ndim == 2 else allowed[:, None], self.scale)
+        allowed = allowed[None, None] if allowed.ndim == 2 else allowed[:, None]
+        features = {name: leaf[:, k_index] for name, leaf in self.features.items()}
+        return Pairs(q_index, k_index, allowed, self.scale, features)
 
     def scores(self, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         """Return scaled products with the terms applied, in float32, unmasked; and the carries."""
@@ -67,17 +86,18 @@ class Scoring:
             carries.append(part)
         return scores, tuple(carries)
 
-    def weights(self, q: Queries, k: Keys, pairs: Pairs) -> Float[Array, 'B N T S']:
-        """Return the weights of each query over the keys; zeros for a query without allowed keys."""
-        scores, _ = self.scores(q, k, pairs, self.init_carry(q))
-        return self.softmax(scores, pairs.allowed)
+    def attend(
+        self, q: Queries, k: Keys, v: Values, pairs: Pairs | None = None
+    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        """Return the attention output, in the dtype of v, and the weights before dropout; zeros without allowed keys.
 
-    def attend(self, q: Queries, k: Keys, v: Values, pairs: Pairs) -> tuple[Mixed, Float[Array, 'B N T S']]:
-        """Return the attention output, in the dtype of v, and the weights before dropout.
-
-        The allowed pairs may differ between heads.
+        Args:
+            pairs: pairs of these queries and keys, which may differ between heads; None for whole rows.
         """
-        weights = mixed = self.weights(q, k, pairs)
+        if pairs is None:
+            pairs = self.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
+        scores, _ = self.scores(q, k, pairs, self.init_carry(q))
+        weights = mixed = self.softmax(scores, pairs.allowed)
         if self.dropout is not None:
             mixed = weights * self.kept(weights.shape[:2], pairs)
         # A float32 product of bfloat16 inputs, rounded after, has no thunk in XLA:CPU for some small shapes.

@@ -60,7 +60,7 @@ def require_no_distance(terms: Sequence[ScoreTerm]) -> None:
 
 def reads_content(term: ScoreTerm) -> bool:
     """Return True if a term may depend on queries and keys, and not only on their scores and positions."""
-    return type(term).__call__ is not TermBase.__call__
+    return getattr(term, 'reads_content', type(term).__call__ is not TermBase.__call__)
 
 
 @struct.dataclass
@@ -232,31 +232,6 @@ class GivenProducts(TermBase):
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         """Return scores + scale products."""
         return scores + pairs.scale * self.products
-
-
-@struct.dataclass
-class OnFeatures:
-    """Score term that gets a slice of the features instead of the queries and keys.
-
-    Attributes:
-        q_range, k_range: bounds of the slice of a query, and of a key.
-    """
-
-    term: ScoreTerm
-    q_range: tuple[int, int] = struct.field(pytree_node=False)
-    k_range: tuple[int, int] = struct.field(pytree_node=False)
-
-    @property
-    def by_distance(self) -> bool:
-        """True if the wrapped term depends on distance."""
-        return getattr(self.term, 'by_distance', True)
-
-    def init_carry(self, q: Queries) -> PyTree:
-        """Return the initial carry of the wrapped term."""
-        return self.term.init_carry(q[..., slice(*self.q_range)])
-
-    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
-        return self.term(scores, q[..., slice(*self.q_range)], k[..., slice(*self.k_range)], pairs, carry)
 
 
 def table_products(q: Queries, table: Float[Array, 'R width'], scale: float) -> Float[Array, 'B N T R']:

@@ -1,23 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of position schemes inside attention: on queries and keys, or on their scores."""
+"""Base class of position schemes that transform the scores of attention."""
 
 from typing import ClassVar
 
 import flax.linen as nn
 from jaxtyping import Array, Int
 
-from saccade.types import Capabilities, Keys, Queries, ScoreTerm
-
-
-class OnHeads(nn.Module):
-    """Base class of position schemes that transform queries and keys."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
-
-    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        """Return no score terms."""
-        return ()
+from saccade.types import Capabilities, Keys, Queries
 
 
 class OnScores(nn.Module):

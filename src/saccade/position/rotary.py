@@ -13,16 +13,26 @@ training lengths quality decreases; `scaling` stretches the wavelengths for this
 """
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, ClassVar
 
+import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops import rotary
-from saccade.position.base import OnHeads
-from saccade.types import Keys, Part, Positive, Queries, Range, UserError
+from saccade.types import Capabilities, Keys, Part, Positive, Queries, Range, ScoreTerm, UserError
 
 __all__ = ['Rotary']
+
+
+class OnHeads(nn.Module):
+    """Base class of position schemes that rotate queries and keys."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
+
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return no score terms."""
+        return ()
 
 
 class Rotary(OnHeads):

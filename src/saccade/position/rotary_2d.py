@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.ops import rotary
-from saccade.position.base import OnHeads
+from saccade.position.rotary import OnHeads
 from saccade.types import Count, CountOrZero, Keys, Positive, Queries, UserError
 
 __all__ = ['Rotary2D']

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops import rotary
-from saccade.position.base import OnHeads
+from saccade.position.rotary import OnHeads
 from saccade.types import Keys, NotNegative, Positive, Queries, UserError
 
 __all__ = ['XPos']

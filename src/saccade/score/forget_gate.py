@@ -15,7 +15,6 @@ from typing import ClassVar
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
@@ -37,17 +36,15 @@ class ForgetGate(nn.Module):
 
     def terms(self, heads: int) -> tuple[ForgottenKeys, ...]:
         """Return the term that adds the log gates between key and query."""
-        return (ForgottenKeys(),)
+        return (ForgottenKeys(self.name),)
 
-    def width(self, groups: int) -> int:
-        """Return E: one log gate per query head of a key head."""
-        return groups
+    def width(self, heads: int) -> int:
+        """Return E: one log gate per query head."""
+        return heads
 
     @nn.compact
-    def features(self, x: Hidden, key_heads: int, groups: int) -> Float[Array, 'B S K G']:
+    def features(self, x: Hidden, heads: int) -> Float[Array, 'B S N']:
         """Return the log gates of each token."""
-        heads = key_heads * groups
         kernel = parameter(self, 'kernel', 'D -> N', self.kernel_init(), (x.shape[-1], heads))
         gates = project(x, kernel) + parameter(self, 'bias', 'N', self.bias_init(), (heads,))
-        logs = jax.nn.log_sigmoid(gates.astype(jnp.float32)).astype(x.dtype)
-        return rearrange(logs, 'B S (K G) -> B S K G', K=key_heads)
+        return jax.nn.log_sigmoid(gates.astype(jnp.float32)).astype(x.dtype)

@@ -21,8 +21,8 @@ from typing import Any
 _NAMES = {
     'errors': 'Count CountOrZero NotNegative Positive Probability Range require_positive require_share Share UserError',
     'arrays': (
-        'Activation CachedKeys Hidden Inputs KeyIndex Keys Logits Mixed Params PRNGKey Queries QueryIndex Real '
-        'Scores State Table Tokens Values'
+        'Activation CachedKeys Features Hidden Inputs KeyIndex Keys Logits Mixed Params PRNGKey Queries QueryIndex '
+        'Real Scores State Table Tokens Values'
     ),
     'part': 'Part',
     'metric': 'Best declares fraction Metric',

@@ -15,6 +15,7 @@ Queries = Float[Array, 'B T N H']
 Keys = Float[Array, 'B S K H']
 CachedKeys = Float[Array, 'B S _ _']  # keys, or smaller features from which keys are computed
 Values = Float[Array, 'B S _ _']  # number of heads and width can differ from those of the keys
+Features = dict[str, Float[Array, 'B S _']]  # of each key, by the name of the score term that reads them
 Mixed = Float[Array, 'B T N _']  # attention output of each head of each query
 Scores = Float[Array, 'B N T S']
 Logits = Float[Array, 'B T V']

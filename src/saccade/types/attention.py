@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.types.arrays import Hidden, KeyIndex, Keys, Mixed, Queries, QueryIndex, Scores, State, Values
+from saccade.types.arrays import Features, Hidden, KeyIndex, Keys, Mixed, Queries, QueryIndex, Scores, State, Values
 from saccade.types.context import LayerContext, Source
 
 SHARED_KV = 'shared_kv'  # name in `context.handed` of keys and values shared by layers
@@ -72,12 +72,14 @@ class Pairs:
         q_index, k_index: index of each query and key; the token's position in a decoding step.
         allowed: pairs allowed by the mask; never padding, other documents or empty slots.
         scale: factor of q.k, for terms that add other products.
+        features: features of each key, for terms that read the layer's input.
     """
 
     q_index: QueryIndex
     k_index: KeyIndex
     allowed: Bool[Array, '#B #N T S']
     scale: float = struct.field(pytree_node=False, default=1.0)
+    features: Features = struct.field(default_factory=dict)
 
     @property
     def distance(self) -> Int[Array, '... T S']:
@@ -111,16 +113,16 @@ class TermMaker(Protocol):
 
 @runtime_checkable
 class KeyFeatures(TermMaker, Protocol):
-    """Module whose score terms read the layer's input: E features per key head, computed together with the keys.
+    """Module whose score terms read the layer's input: E features per key, computed together with the keys.
 
-    They are stored with the keys, also in the KV cache, and passed to the terms instead of the keys.
+    They go where the keys go, also into the KV cache. Its terms read them as `pairs.features[name]`, by its name.
     """
 
-    def width(self, groups: int) -> int:
-        """Return E, for `groups` query heads per key head."""
+    def width(self, heads: int) -> int:
+        """Return E, for this number of query heads."""
         ...
 
-    def features(self, x: Hidden, key_heads: int, groups: int) -> Float[Array, 'B S K E']:
+    def features(self, x: Hidden, heads: int) -> Float[Array, 'B S E']:
         """Return the features of each key, computed from x, the input of the key projection."""
         ...
 
@@ -240,8 +242,8 @@ class Kernel(Protocol):
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Any, train: bool) -> Mixed: ...
 
-    def init_state(self, k: Keys, v: Values, capacity: int) -> State:
-        """Return the state for the newest `capacity` tokens per row, in the shapes and dtypes of k and v.
+    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> State:
+        """Return the state for the newest `capacity` tokens per row, in the shapes and dtypes of k, v and features.
 
         If the mask looks back fewer tokens, more than `capacity` tokens can follow: older tokens are not needed.
         """

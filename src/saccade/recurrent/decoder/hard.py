@@ -9,7 +9,6 @@ respect to the scores; the `estimator` supplies one. Interface and cost are thos
 """
 
 import flax.linen as nn
-import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
@@ -38,8 +37,7 @@ class HardAttender(AttenderBase):
     ) -> AttentionOutput:
         k, v = memory.heads()
         q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
-        pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
-        odds = scoring.weights(q, k, pairs)[:, 0]
+        odds = scoring.attend(q, k, v)[1][:, 0]
         chosen, report = (likeliest(odds), {}) if key is None else self.estimator(odds, states, key)
         return AttentionOutput(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
 

@@ -15,7 +15,6 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
-from saccade.ops import plain
 from saccade.ops.mask import PrecomputedMask
 from saccade.ops.scoring import Scoring
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource
@@ -53,7 +52,7 @@ class LocalAttender(AttenderBase):
         q = rearrange(self.score_function.queries(states, k), 'B T N A -> (B T) 1 N A')
         asked = rearrange(layer_context.numbered, 'B T -> (B T) 1')
         scoring = self._within(own, asked, distance)
-        context, weights = plain.attend(q, k, v, scoring, jnp.arange(1), jnp.arange(W))
+        context, weights = scoring.attend(q, k, v)
         context = rearrange(context, '(B T) 1 1 C -> B T C', T=T)
         return AttentionOutput(context, rearrange(weights, '(B T) 1 1 W -> B T W', T=T), first)
 

@@ -10,11 +10,9 @@ can be used. The score function projects the source once. Cost: T S (A + C), plu
 """
 
 import flax.linen as nn
-import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.ops import plain
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource, ScoreFunction
 from saccade.softmax.softmax import Softmax
 from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
@@ -37,7 +35,7 @@ class SoftAttender(AttenderBase):
     ) -> AttentionOutput:
         k, v = memory.heads()
         q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
-        context, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
+        context, weights = scoring.attend(q, k, v)
         return AttentionOutput(context[:, :, 0], weights[:, 0])
 
 
