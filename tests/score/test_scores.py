@@ -12,7 +12,7 @@ import pytest
 
 from saccade.axes import declared
 from saccade.build import build
-from saccade.ops import blockwise, score
+from saccade.ops import blockwise, score_terms
 from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Full
 from saccade.ops.scoring import Scoring
@@ -47,9 +47,9 @@ def additive(q, k, n):
 
 
 TERMS = {
-    'distance': (score.SquaredDistance(), distance),
-    'cosine': (score.Cosine(GAIN), cosine),
-    'additive': (score.Additive(OUT), additive),
+    'distance': (score_terms.SquaredDistance(), distance),
+    'cosine': (score_terms.Cosine(GAIN), cosine),
+    'additive': (score_terms.Additive(OUT), additive),
 }
 
 
@@ -83,7 +83,7 @@ def test_a_bias_may_stand_before_or_after(name):
 def test_a_cosine_knows_no_length():
     pairs = Scoring(Full(), (), SCALE).pairs(jnp.arange(T), jnp.arange(S))
     runs = [
-        Scoring(Full(), (score.Cosine(GAIN),), SCALE).scores(a * Q, c * KEYS, pairs, ((),))[0]
+        Scoring(Full(), (score_terms.Cosine(GAIN),), SCALE).scores(a * Q, c * KEYS, pairs, ((),))[0]
         for a, c in ((1, 1), (9, 4))
     ]
     np.testing.assert_allclose(*runs, atol=1e-4)
@@ -95,9 +95,9 @@ def test_blocks_and_matrix_agree_in_outputs_and_gradients(name):
     """A query and a key of no length among them."""
     q, k, v = normal(4, B, 7, N, H).at[0, 2].set(0.0), normal(5, B, 7, K, H).at[1, 1].set(0.0), normal(6, B, 7, K, H)
     made = {
-        'distance': lambda gain: score.SquaredDistance(),
-        'cosine': score.Cosine,
-        'additive': lambda gain: score.Additive(gain[:, None] * OUT),
+        'distance': lambda gain: score_terms.SquaredDistance(),
+        'cosine': score_terms.Cosine,
+        'additive': lambda gain: score_terms.Additive(gain[:, None] * OUT),
     }[name]
 
     def run(attend, q, k, v, gain):
@@ -117,7 +117,7 @@ def test_blocks_and_matrix_agree_in_outputs_and_gradients(name):
 
 
 def test_the_product_that_cosine_needs_again_is_computed_once():
-    text = jax.jit(lambda q, k: scores_of(q, k, score.Cosine(GAIN))).lower(Q, KEYS).compile().as_text()
+    text = jax.jit(lambda q, k: scores_of(q, k, score_terms.Cosine(GAIN))).lower(Q, KEYS).compile().as_text()
     assert text.count(' dot(') == jax.jit(lambda q, k: scores_of(q, k)).lower(Q, KEYS).compile().as_text().count(
         ' dot('
     )
@@ -154,8 +154,8 @@ def test_a_gain_above_the_most_is_refused():
 
 
 def test_without_a_scale_no_product_is_made():
-    scoring = Scoring(Full(), (score.Additive(OUT),), scale=0.0)
+    scoring = Scoring(Full(), (score_terms.Additive(OUT),), scale=0.0)
     pairs = scoring.pairs(jnp.arange(T), jnp.arange(S))
     assert flops(lambda q, k: scoring.scores(q, k, pairs, scoring.init_carry(q))[0], Q, KEYS) == 2 * B * N * T * S * H
     given = scoring.scores(Q, KEYS, pairs, scoring.init_carry(Q))[0]
-    np.testing.assert_allclose(given, scores(score.Additive(OUT)), atol=NEAR)
+    np.testing.assert_allclose(given, scores(score_terms.Additive(OUT)), atol=NEAR)
