@@ -47,7 +47,7 @@ class TiedKeys:
         return with_features(k, features), tied
 
 
-class GroupedTied(Compact, kw_only=True):
+class GroupedTied(Compact):
     """Grouped-tied attention.
 
     Attributes: the attributes of MultiHead, where `key_value_heads` counts the tied states and `head_norm` applies to

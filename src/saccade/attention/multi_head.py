@@ -20,11 +20,14 @@ from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import in_words
 from saccade.attention.cache import Cache, heads_first, slots_for
+from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
-from saccade.ops.mask import MaskBase, within_segments
+from saccade.module import Layer
+from saccade.ops.mask import Full, MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import OnFeatures, require_no_distance
+from saccade.position.none import NoPosition
 from saccade.types import (
     SHARED_KV,
     CachedKeys,
@@ -32,7 +35,6 @@ from saccade.types import (
     Hidden,
     Kernel,
     Keys,
-    Layer,
     LayerContext,
     Mask,
     Mixed,
@@ -103,9 +105,9 @@ class MultiHead(Layer):
     """
 
     heads: Count
-    kernel: Part[Kernel]
-    mask: Part[Mask]
-    position: Part[PairPosition]
+    kernel: Part[Kernel] = Part(Plain)
+    mask: Part[Mask] = Part(Full)
+    position: Part[PairPosition] = Part(NoPosition)
     key_value_heads: Count | None = None
     head_width: Count | None = None
     scale: Positive | None = None

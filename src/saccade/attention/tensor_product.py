@@ -54,7 +54,7 @@ class Products:
         return with_features(keys, features), values
 
 
-class TensorProduct(Compact, kw_only=True):
+class TensorProduct(Compact):
     """Tensor product attention.
 
     Attributes: the attributes of MultiHead, where `bias` is added to the factors; key_rank (R_k), value_rank (R_v);

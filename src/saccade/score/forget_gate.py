@@ -19,6 +19,7 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.ops.score import ForgottenKeys
 from saccade.types import Capabilities, Hidden, Part
@@ -26,7 +27,7 @@ from saccade.types import Capabilities, Hidden, Part
 __all__ = ['ForgetGate']
 
 
-class ForgetGate(nn.Module):
+class ForgetGate(Module):
     """Forgetting attention. Attributes: kernel_init and bias_init, the initialisers of W [D N] and b [N]."""
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.ops.scoring import weighted_values
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
@@ -44,7 +45,7 @@ class HardAttender(AttenderBase):
         return AttentionOutput(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
 
 
-class Hard(nn.Module):
+class Hard(Module):
     """Hard attention.
 
     Attributes: score function of decoder and source states; estimator of the gradient; softmax variant for the odds of

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.ops import plain
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.softmax.softmax import Softmax
@@ -41,7 +42,7 @@ class SoftAttender(AttenderBase):
         return AttentionOutput(context[:, :, 0], weights[:, 0])
 
 
-class Soft(nn.Module):
+class Soft(Module):
     """Soft attention.
 
     Attributes: score function of decoder and source states; softmax variant.
