@@ -3,7 +3,7 @@
 """Base classes of the Linen modules of Saccade.
 
 `Module` is the base class of all parts that are Linen modules. Its fields are keyword-only and are checked against
-their annotations when a module is created in Python, as `saccade.build` checks those of a config. A part can be given
+their annotations when a module is created in Python, as `saccade.build` checks a config. A part can be given
 as a Linen module, a class, a mask or a function: it becomes a factory, so no two layers share an instance.
 
 `Transform` is the base class of norms, feed-forward layers and positions of tokens, and `Layer` that of mixers, blocks

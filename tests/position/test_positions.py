@@ -130,8 +130,8 @@ def test_settings_that_make_no_terms_are_refused(spec, message):
 
 
 @pytest.mark.parametrize(
-    ('made', 'given'),
-    [(Rotary, {'share': 0.0}), (Rotary, {'share': 1.5}), (XPos, {'gamma': 0.0}), (XPos, {'unit': 0.0})],
+    ('made', 'field', 'value'),
+    [(Rotary, 'share', 0.0), (Rotary, 'share', 1.5), (XPos, 'gamma', 0.0), (XPos, 'unit', 0.0)],
 )
 def test_settings_that_turn_nothing_are_refused(made, field, value):
     with pytest.raises(UserError, match=rf'^saccade\.{made.__name__}\.{field} must be above 0'):
