@@ -24,7 +24,7 @@ from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
 if TYPE_CHECKING:
-    from saccade.analysis.report.figures import Report
+    from saccade.analysis.report.figures import MeasurementReport
 
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer(
@@ -88,7 +88,7 @@ def main(overrides: list[str]) -> None:
     print(report.json()) if JSON.value else report.show(Console())
 
 
-def measure(overrides: list[str]) -> 'Report':
+def measure(overrides: list[str]) -> 'MeasurementReport':
     """Return the report of the benchmark named by --what.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from benchmarks.compare import Comparison, Variant, alternate
 from benchmarks.process import Worker, require
 from benchmarks.size import DecodingSize, prompts
-from saccade.analysis.report.figures import Report
+from saccade.analysis.report.figures import MeasurementReport
 from saccade.types import UserError
 
 OURS, PEER = 'saccade', 'transformers'
@@ -30,7 +30,7 @@ class Sides:
 PROMPTS, SOURCES = Sides('our_decoding', 'torch_decoding'), Sides('our_seq2seq', 'torch_seq2seq')
 
 
-def decoding(sides: Sides, size: DecodingSize, rounds: int, steps: int) -> Report:
+def decoding(sides: Sides, size: DecodingSize, rounds: int, steps: int) -> MeasurementReport:
     """Measure new tokens/s, prompt included in the time, at each batch size.
 
     Args:
@@ -80,7 +80,9 @@ def assert_same_tokens(ours: Variant, peer: Variant, prompts: list[list[int]]) -
     return ties
 
 
-def _report(size: DecodingSize, parameters: int, ties: dict[int, int], found: dict[int, Comparison]) -> Report:
+def _report(
+    size: DecodingSize, parameters: int, ties: dict[int, int], found: dict[int, Comparison]
+) -> MeasurementReport:
     sizes = f'{size.layers} layers, width {size.width}, vocabulary {size.vocabulary}, {size.prompt} + {size.new} tokens'
     tables = []
     for batch, comparison in found.items():
@@ -94,4 +96,6 @@ def _report(size: DecodingSize, parameters: int, ties: dict[int, int], found: di
         'batches': {str(batch): {'ties': ties[batch], **found[batch].data()} for batch in found},
     }
     agreed = ', '.join(f'{batch - ties[batch]} of {batch}' for batch in found)
-    return Report('decoding', figures, tuple(tables), (f'Rows with equal tokens: {agreed}; any other parts at a tie.',))
+    return MeasurementReport(
+        'decoding', figures, tuple(tables), (f'Rows with equal tokens: {agreed}; any other parts at a tie.',)
+    )

@@ -19,7 +19,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 from jaxtyping import Array
 
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.attention.base import CachingKernel
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.cudnn import CuDNN
@@ -89,7 +89,7 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def kernels(lengths: Sequence[int], device: Any, where: str) -> Report:
+def kernels(lengths: Sequence[int], device: Any, where: str) -> MeasurementReport:
     """Report what each kernel serves, and the bytes of causal attention by length.
 
     Args:
@@ -106,7 +106,7 @@ def kernels(lengths: Sequence[int], device: Any, where: str) -> Report:
     )
     reasons = [words for by_length in found.values() for words in by_length.values() if isinstance(words, str)]
     figures = {'served': served, 'temp_bytes': found, 'platform': device.platform, 'device': device.device_kind}
-    return Report('kernels', figures, tables, (*dict.fromkeys(reasons), NOTE))
+    return MeasurementReport('kernels', figures, tables, (*dict.fromkeys(reasons), NOTE))
 
 
 def lacks(name: str, case: str, tokens: int = 128) -> str:

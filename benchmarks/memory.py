@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.analysis.report.figures import Report, Table, exponent
+from saccade.analysis.report.figures import MeasurementReport, Table, exponent
 from saccade.ops import blockwise, plain
 from saccade.ops.mask import Causal
 from saccade.ops.scoring import Scoring
@@ -46,7 +46,7 @@ PATHS: Mapping[str, Path] = {
 }
 
 
-def memory(lengths: Sequence[int] = LENGTHS) -> Report:
+def memory(lengths: Sequence[int] = LENGTHS) -> MeasurementReport:
     """Compile causal attention with its backward pass at each length, and fit bytes ~ T^exponent.
 
     Raises:
@@ -62,7 +62,7 @@ def memory(lengths: Sequence[int] = LENGTHS) -> Report:
     title = f'Temporary MiB, forward and backward; batch {BATCH}, {HEADS} heads of {HEAD_WIDTH}, blocks of {BLOCK}'
     table = Table(title, ('path', *(f'T = {length}' for length in lengths), 'exponent'), rows)
     figures = {'lengths': list(lengths), 'temp_bytes': found, 'exponents': exponents}
-    return Report('memory', figures, (table,))
+    return MeasurementReport('memory', figures, (table,))
 
 
 def temp_bytes(path: Path, length: int) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from benchmarks.size import CROSSED, SEARCHED
-from saccade.analysis.report.figures import Report, Table, exponent
+from saccade.analysis.report.figures import MeasurementReport, Table, exponent
 from saccade.build import build
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised
@@ -81,7 +81,7 @@ class Timed:
         return self.encode + self.compare
 
 
-def search(counts: Sequence[int] = SEARCHED, most: int = CROSSED) -> Report:
+def search(counts: Sequence[int] = SEARCHED, most: int = CROSSED) -> MeasurementReport:
     """Measure both at each number of texts, the cross-encoder at no more than `most`.
 
     Raises:
@@ -108,7 +108,7 @@ def search(counts: Sequence[int] = SEARCHED, most: int = CROSSED) -> Report:
     return _report(found)
 
 
-def _report(found: list[Timed]) -> Report:
+def _report(found: list[Timed]) -> MeasurementReport:
     exponents = {
         name: exponent([each.texts for each in some], [getattr(each, name) for each in some])
         for name, some in {'bi': found, 'cross': [each for each in found if each.measured]}.items()
@@ -127,7 +127,7 @@ def _report(found: list[Timed]) -> Report:
     table = Table(title, ('n', 'bi-encoder: read', 'compare', 'cross-encoder', 'ratio'), rows)
     note = f'seconds ~ n^{exponents["bi"]:.2f} for the bi-encoder, n^{exponents["cross"]:.2f} for the cross-encoder'
     figures = {'times': [{**vars(each), 'bi': each.bi} for each in found], 'exponents': exponents}
-    return Report('search', figures, (table,), (note,))
+    return MeasurementReport('search', figures, (table,), (note,))
 
 
 def _timed(run: Callable[[], Any]) -> tuple[float, Any]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from benchmarks.decoding import SOURCES, decoding
 from benchmarks.size import Both
 from benchmarks.training import PAIRS, training
-from saccade.analysis.report.figures import Report
+from saccade.analysis.report.figures import MeasurementReport
 
 
-def seq2seq(size: Both, peers: Sequence[str], rounds: int, steps: int) -> Report:
+def seq2seq(size: Both, peers: Sequence[str], rounds: int, steps: int) -> MeasurementReport:
     """Measure target tokens/s in training, then new tokens/s in greedy decoding, the reading of sources included.
 
     Raises:
@@ -19,4 +19,4 @@ def seq2seq(size: Both, peers: Sequence[str], rounds: int, steps: int) -> Report
     trained = training(PAIRS, size.training, peers, rounds, steps)
     written = decoding(SOURCES, size.decoding, rounds, steps)
     figures = {'training': trained.figures, 'decoding': written.figures}
-    return Report('seq2seq', figures, (*trained.tables, *written.tables), (*trained.notes, *written.notes))
+    return MeasurementReport('seq2seq', figures, (*trained.tables, *written.tables), (*trained.notes, *written.notes))

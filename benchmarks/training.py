@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.compare import Comparison, alternate
 from benchmarks.process import Worker, require
 from benchmarks.size import PEERS, Size
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.types import UserError
 
 # Two losses of the same numbers in float32, in nats.
@@ -34,7 +34,7 @@ MASKED = Sides('our_masked', 'torch_masked', ('torch', 'transformers'))
 PAIRS = Sides('our_seq2seq', 'torch_seq2seq', ('torch', 'transformers'))
 
 
-def training(sides: Sides, size: Size, peers: Sequence[str], rounds: int, steps: int) -> Report:
+def training(sides: Sides, size: Size, peers: Sequence[str], rounds: int, steps: int) -> MeasurementReport:
     """Measure training tokens/s of our model and of the peers.
 
     Args:
@@ -86,7 +86,7 @@ def assert_same(checks: Mapping[str, Mapping[str, Any]]) -> None:
                 )
 
 
-def _report(size: Size, checks: Mapping[str, Mapping[str, Any]], comparison: Comparison) -> Report:
+def _report(size: Size, checks: Mapping[str, Mapping[str, Any]], comparison: Comparison) -> MeasurementReport:
     start = Table(
         f'{size.layers} layers, {size.heads} heads, width {size.width}, context {size.context_length}, '
         f'batch {size.batch}, vocabulary {size.vocabulary}; float32',
@@ -102,4 +102,4 @@ def _report(size: Size, checks: Mapping[str, Mapping[str, Any]], comparison: Com
         ],
     )
     tables = start, comparison.speeds('A training step'), comparison.table('Our tokens/s over theirs, median of rounds')
-    return Report('training', {'size': asdict(size), 'checks': checks, **comparison.data()}, tables)
+    return MeasurementReport('training', {'size': asdict(size), 'checks': checks, **comparison.data()}, tables)

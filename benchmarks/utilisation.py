@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.trace import Cost, costs
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.train.backend import Backend
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
@@ -53,7 +53,7 @@ class Options:
     force: bool = False
 
 
-def utilisation(config_path: str, overrides: Sequence[str], options: Options) -> Report:
+def utilisation(config_path: str, overrides: Sequence[str], options: Options) -> MeasurementReport:
     """Measure the training step of an experiment in bfloat16.
 
     Raises:
@@ -128,7 +128,7 @@ def _report(
     seconds: list[float],
     found: list[Cost],
     options: Options,
-) -> Report:
+) -> MeasurementReport:
     tokens = config['batch_size'] * config['model']['context_length']
     counts = backend.train_step.counts
     needed = counts.model_flops
@@ -146,7 +146,7 @@ def _report(
         'costs': [asdict(cost) for cost in found[:3]],
         'trace': options.trace,
     }
-    return Report(
+    return MeasurementReport(
         'utilisation', figures, (_speeds(figures), _largest(found, options.steps)), (f'Trace: {options.trace}',)
     )
 

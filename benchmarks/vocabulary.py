@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.ops.vocabulary import OutputProjection
 from saccade.task.causal_lm import CausalLM
 
@@ -22,7 +22,7 @@ BATCH, LENGTH, WIDTH = 4, 1024, 768
 HEADS = {'tied': True, 'untied': False}
 
 
-def vocabulary(sizes: Sequence[int] = VOCABULARIES) -> Report:
+def vocabulary(sizes: Sequence[int] = VOCABULARIES) -> MeasurementReport:
     """Compile the loss of a tied and of an untied head with its gradients, at each size of the vocabulary and chunk."""
     found = {
         f'{head}, V = {size}': [temp_bytes(size, tied, chunk) for chunk in CHUNKS]
@@ -32,7 +32,7 @@ def vocabulary(sizes: Sequence[int] = VOCABULARIES) -> Report:
     rows = [(name, *(f'{taken / 2**20:,.0f}' for taken in bytes_taken)) for name, bytes_taken in found.items()]
     title = f'Temporary MiB, forward and backward; {BATCH} rows of {LENGTH} tokens, width {WIDTH}, float32'
     columns = ('head', *('whole' if chunk is None else f'chunk {chunk}' for chunk in CHUNKS))
-    return Report('vocabulary', {'chunks': CHUNKS, 'temp_bytes': found}, (Table(title, columns, rows),))
+    return MeasurementReport('vocabulary', {'chunks': CHUNKS, 'temp_bytes': found}, (Table(title, columns, rows),))
 
 
 def temp_bytes(size: int, tied: bool, chunk: int | None) -> int:

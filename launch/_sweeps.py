@@ -12,14 +12,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from saccade.analysis.report.compare import Question
-from saccade.analysis.report.tuning import Search, read_search
+from saccade.analysis.report.compare import StudyQuestion
+from saccade.analysis.report.tuning import TuningSearch, read_search
 from saccade.sweep.board import display, ending
 from saccade.sweep.budget import TIMED, Timing, choose, smaller
 from saccade.sweep.conduct import carry_out
 from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.plan import Plan
+from saccade.sweep.plan import SweepPlan
 from saccade.sweep.record import Sweep
 from saccade.train.process.terminal import say, verbatim
 from saccade.types import UserError
@@ -44,8 +44,8 @@ class Launch:
     dry_run: bool = False
 
     def fitting(
-        self, folder: SweepFolder, planned: Callable[[str], Plan], sizes: Sequence[str], jobs: int, minutes: float
-    ) -> Plan | None:
+        self, folder: SweepFolder, planned: Callable[[str], SweepPlan], sizes: Sequence[str], jobs: int, minutes: float
+    ) -> SweepPlan | None:
         """Time a short run of each variant, and return the plan of the largest size that fits; None if interrupted.
 
         Args:
@@ -88,7 +88,7 @@ class Launch:
         say(self.console, '\n'.join([*ending(sweep), f'Report: python launch/report.py {flag}']))
         return sweep
 
-    def tuned(self, folder: SweepFolder, plan: Plan) -> tuple[Plan | None, Sweep]:
+    def tuned(self, folder: SweepFolder, plan: SweepPlan) -> tuple[SweepPlan | None, Sweep]:
         """Run the hyper-parameter search of a plan, round by round.
 
         Returns:
@@ -104,13 +104,13 @@ class Launch:
             if any(run.status == 'waiting' for run in searched.runs):
                 return None, searched
             _require_any(rounds[-1], searched)
-            found = read_search(rounds, variants, Question(tune.metric, tune.split, tune.best))
+            found = read_search(rounds, variants, StudyQuestion(tune.metric, tune.split, tune.best))
             settings = found.rounds[steps].kept(tune.kept(count))
         chosen = found.rounds[steps].chosen()
         self._show(found, chosen)
         return plan.tuned(chosen), searched
 
-    def _show(self, found: Search, chosen: Mapping[str, str]) -> None:
+    def _show(self, found: TuningSearch, chosen: Mapping[str, str]) -> None:
         heads, *rows = found.table(chosen)
         table = Table()
         for head in heads:

@@ -39,7 +39,7 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.inspect.embedding import Compared, Neighbours
+    from saccade.analysis.inspect.embedding import CosineComparison, Neighbours
     from saccade.decode.embed import Embedder
     from saccade.ops import pool
     from saccade.train.trained import open_trained
@@ -59,10 +59,10 @@ def main(overrides: list[str]) -> None:
         require_file('out', OUT.value)
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     embedder = Embedder(trained.model, trained.params, trained.tokenizer, LAYER.value, OVERLAP.value)
-    found: list[Compared | Neighbours] = []
+    found: list[CosineComparison | Neighbours] = []
     if TEXT.value:
         texts = [embedder.embed(text) for text in TEXT.value]
-        compared = Compared.of(texts, getattr(pool, POOL.value), WORD.value)
+        compared = CosineComparison.of(texts, getattr(pool, POOL.value), WORD.value)
         found.append(compared)
         if OUT.value:
             compared.save(OUT.value)

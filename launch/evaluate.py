@@ -31,7 +31,7 @@ def main(overrides: list[str]) -> None:
         UserError: an override changes the tokenizer, or a field outside the data; or --workdir is missing.
     """
     from saccade.train.config import PREFIX
-    from saccade.train.evaluate import Asked, evaluate_run
+    from saccade.train.evaluate import EvaluationOptions, evaluate_run
 
     for override in overrides:
         if not override.startswith(f'{PREFIX}data.'):
@@ -40,8 +40,8 @@ def main(overrides: list[str]) -> None:
             raise UserError(f"'{override}': a run is evaluated with its training tokenizer")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
-    asked = Asked(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value, tuple(overrides))
-    found = evaluate_run(WORKDIR.value, asked)
+    options = EvaluationOptions(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value, tuple(overrides))
+    found = evaluate_run(WORKDIR.value, options)
     print(json.dumps(found.record()) if JSON.value else '\n'.join(found.lines()))
 
 

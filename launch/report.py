@@ -35,7 +35,7 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.report.compare import Question
+    from saccade.analysis.report.compare import StudyQuestion
     from saccade.analysis.report.matrix import sweeps_in
     from saccade.analysis.report.matrix_files import matrix_report
     from saccade.analysis.report.tables import as_json
@@ -48,7 +48,7 @@ def main(overrides: list[str]) -> None:
     if OUT.value:
         require_folder('out', OUT.value)
     write = matrix_report if sweeps_in(WORKDIR.value) else report
-    question = Question(METRIC.value, SPLIT.value, BEST.value, BASELINE.value)
+    question = StudyQuestion(METRIC.value, SPLIT.value, BEST.value, BASELINE.value)
     found = write(WORKDIR.value, question, OUT.value)
     print(as_json(found.summary())) if JSON.value else found.show(Console())
 

@@ -52,7 +52,7 @@ def main(overrides: list[str]) -> None:
     """
     from saccade.decode.search import SearchCorpus, labelled_pairs
     from saccade.decode.translator import texts_of
-    from saccade.train.searching import Asked, open_search
+    from saccade.train.searching import SearchOptions, open_search
 
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with its training config")
@@ -64,8 +64,8 @@ def main(overrides: list[str]) -> None:
     corpus = SearchCorpus.read(Path(CORPUS.value))
     pairs = labelled_pairs(Path(PAIRS.value), corpus) if PAIRS.value else None
     queries = None if pairs else QUERY.value or texts_of(None, FILE.value)
-    asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)
-    encoder, index = open_search(asked, corpus)
+    options = SearchOptions(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)
+    encoder, index = open_search(options, corpus)
     if pairs:
         _measure(encoder, index, *pairs)
     else:

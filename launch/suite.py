@@ -49,7 +49,7 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.report.compare import Question
+    from saccade.analysis.report.compare import StudyQuestion
     from saccade.analysis.report.matrix import sweeps_in
     from saccade.analysis.report.matrix_files import matrix_report
     from saccade.analysis.report.standing import standing_page
@@ -76,7 +76,7 @@ def main(overrides: list[str]) -> None:
         if subprocess.run([*SWEEP, *task.flags(folder), *size, *asked, *overrides]).returncode:
             unfinished.append(task.name)
     if not DRY_RUN.value and sweeps_in(folder):
-        found = matrix_report(folder, Question())
+        found = matrix_report(folder, StudyQuestion())
         found.show(console)
         if PAGE.value:
             command = shlex.join(['python', *sys.argv])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from saccade.sweep.folder import SweepFolder
-    from saccade.sweep.plan import Plan
+    from saccade.sweep.plan import SweepPlan
     from saccade.sweep.record import Sweep
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE applies to every run.')
@@ -60,7 +60,7 @@ def main(overrides: list[str]) -> None:
 
     from saccade.sweep.board import summary
     from saccade.sweep.folder import SweepFolder
-    from saccade.sweep.plan import Plan, read_sweep_file
+    from saccade.sweep.plan import SweepPlan, read_sweep_file
     from saccade.sweep.sizes import sizes_of
     from saccade.train.process.terminal import say
 
@@ -76,12 +76,12 @@ def main(overrides: list[str]) -> None:
     if BUDGET.value is not None and SIZE.value is not None:
         raise UserError('give --budget or --size, not both: a budget chooses a size')
     if BUDGET.value is None:
-        plan = Plan.of(CONFIG.value, SWEEP.value, overrides, SIZE.value)
+        plan = SweepPlan.of(CONFIG.value, SWEEP.value, overrides, SIZE.value)
     elif jobs is None:
         raise UserError('--budget: give --jobs, the number of runs at a time on the cluster')
     else:
         sizes = [size.name for size in sizes_of(read_sweep_file(SWEEP.value)[1])]
-        planned = partial(Plan.of, CONFIG.value, SWEEP.value, overrides, costs={})
+        planned = partial(SweepPlan.of, CONFIG.value, SWEEP.value, overrides, costs={})
         plan = launch.fitting(folder, planned, sizes, jobs, BUDGET.value)
         if plan is None:
             sys.exit(1)
@@ -96,7 +96,7 @@ def main(overrides: list[str]) -> None:
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)
 
 
-def _next(folder: 'SweepFolder', plan: 'Plan') -> 'Sweep':
+def _next(folder: 'SweepFolder', plan: 'SweepPlan') -> 'Sweep':
     """Return the first sweep of a launch with its current status: the search or its first round, or the plan's runs."""
     if plan.tune is None:
         return folder.joined(plan.sweep)

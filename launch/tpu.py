@@ -69,7 +69,7 @@ def launch(tpu: 'TPU', overrides: list[str]) -> 'Launch':
     Raises:
         UserError: a flag is missing, or the config is invalid.
     """
-    from saccade.cloud.launch import Launch, Training
+    from saccade.cloud.launch import CloudTraining, Launch
     from saccade.cloud.tpu import RetryPolicy
     from saccade.train.config import load_config
     from saccade.train.experiment import cache_folder
@@ -80,7 +80,7 @@ def launch(tpu: 'TPU', overrides: list[str]) -> 'Launch':
     code, archive = Path(__file__).resolve().parents[1], cache_folder() / f'tpu/{tpu.wanted.name}.tar.gz'
     if not (code / 'pyproject.toml').is_file():
         raise UserError('the working tree is sent to the TPU slice: run launch/tpu.py in a clone of Saccade')
-    training = Training.of(code, CONFIG.value, WORKDIR.value, overrides, BUCKET.value, ENV.value)
+    training = CloudTraining.of(code, CONFIG.value, WORKDIR.value, overrides, BUCKET.value, ENV.value)
     return Launch(tpu, training, archive, RetryPolicy(WAIT.value, RESTARTS.value), keep=not DELETE_AFTER.value)
 
 

@@ -43,7 +43,7 @@ def main(overrides: list[str]) -> None:
     import jax
 
     from saccade.train.config import PREFIX, load_config
-    from saccade.train.extending import extended
+    from saccade.train.extend import extended
     from saccade.train.loop import Options, train
     from saccade.train.next_steps import Launched, what_next
     from saccade.train.process.processes import Meeting

@@ -43,7 +43,7 @@ def main(overrides: list[str]) -> None:
             be written.
     """
     from saccade.decode.translator import texts_of
-    from saccade.train.translating import Asked, open_translator
+    from saccade.train.translating import TranslationOptions, open_translator
 
     if overrides:
         raise UserError(f"'{overrides[0]}': a model translates with its training config")
@@ -61,8 +61,10 @@ def main(overrides: list[str]) -> None:
     if ALIGNMENT.value and TEXT.value is None:
         raise UserError('--alignment draws one text; give it with --text')
     texts, rows = texts_of(TEXT.value, FILE.value), BATCH.value if TEXT.value is None else 1
-    asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows)
-    translator = open_translator(asked)
+    options = TranslationOptions(
+        WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows
+    )
+    translator = open_translator(options)
     if MODE.value is not None:
         translator = translator.in_mode(MODE.value)
     for found in translator.translate(texts):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.ops.denoising import Mixture
+from saccade.ops.denoising import DenoiserMixture
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
@@ -66,7 +66,7 @@ def test_it_builds_and_the_model_has_room_for_what_the_denoisers_make(name):
     model, data = made.model(), made.data()
     assert isinstance(model, Seq2Seq)
     assert made.model.name.endswith('PrefixDecoder' if name in ONE_DECODER else 'EncoderDecoder')
-    mixture = Mixture(tuple(part() for part in made.task().denoisers), data.context_length)
+    mixture = DenoiserMixture(tuple(part() for part in made.task().denoisers), data.context_length)
     read, written = mixture.sizes
     assert read <= model.source_context_length
     assert written <= model.context_length

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from saccade.analysis.catalogue.catalogue import KERNEL, MIXER, SOFTMAX, TERM, Catalogue, can
-from saccade.sweep.plan import Plan
+from saccade.sweep.plan import SweepPlan
 from saccade.train.config import load_config, run_file
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
@@ -172,7 +172,7 @@ def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
     config = re.search(r'--config=(\S+)', words)[1]
     given = bytes_run if re.search(r' --config\.init_from=', words) else []
     smaller = ['--config.model.layers=1'] if 'layers' in load_config(str(ROOT / config), given)['model'] else []
-    planned = Plan.of(str(ROOT / config), str(sweep), [*smaller, *given])
+    planned = SweepPlan.of(str(ROOT / config), str(sweep), [*smaller, *given])
     assert len(planned.variants) > 1
     seeds, rest = divmod(len(planned.sweep.runs), len(planned.variants))
     assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs)

@@ -145,7 +145,7 @@ class Judge(CausalLM):
     def predict(self, model, params, batch):
         return {'tokens': batch['tokens']}
 
-    def judge(self, predictions, split):
+    def evaluate(self, predictions, split):
         return {'median': 0.5}
 
 
@@ -165,6 +165,6 @@ def test_of_what_a_task_measures_on_a_whole_split(monkeypatch):
     experiment = dataclasses.replace(Experiment.of(load_config('causal_lm/quickstart')), task=Part(Judge))
     split = Split(rows=NoRows(), targets=3)
     found = evaluation(1, 'validation', split, {'loss': 1.0})
-    words = r"test_own_results:Judge\.judge: 'median' must be an estimate with value, low and high$"
+    words = r"test_own_results:Judge\.evaluate: 'median' must be an estimate with value, low and high$"
     with pytest.raises(UserError, match=words):
         with_task_metrics(experiment, {}, split, found)

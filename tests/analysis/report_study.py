@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saccade.sweep.record import Run, Sweep, write_sweep
+from saccade.sweep.record import Sweep, SweepRun, write_sweep
 from saccade.train.log.declarations import Declarations
 from saccade.types import Metric, fraction
 
@@ -94,7 +94,7 @@ def write_study(folder: Path, title: str = 'How many heads? <b>&', whole: bool =
             name, key = f'heads={heads},seed={seed}', None if whole else (f'heads={heads}', seed)
             status = 'failed' if key == FAILED else 'waiting' if key in (UNFINISHED, WAITING) else 'finished'
             runs.append(
-                Run(
+                SweepRun(
                     name,
                     variant=f'heads={heads}',
                     seed=seed,

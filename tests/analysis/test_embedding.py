@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from saccade.analysis.inspect.embedding import Compared, Neighbours
+from saccade.analysis.inspect.embedding import CosineComparison, Neighbours
 from saccade.decode.embed import Embedded
 from saccade.ops import pool
 from saccade.types import UserError
@@ -27,7 +27,7 @@ def shown(part):
 
 
 def test_a_word_is_compared_wherever_it_stands():
-    found = Compared.of(TEXTS, pool.mean, 'dog')
+    found = CosineComparison.of(TEXTS, pool.mean, 'dog')
     np.testing.assert_array_equal(found.vectors, [NORTH, EAST, EAST + NORTH])
     assert [each['text'] for each in found.record()['occurrences']] == [0, 1, 1]
     np.testing.assert_allclose(found.record()['cosines'][0], [1, 0, SLANTED], rtol=1e-6)
@@ -39,7 +39,7 @@ def test_a_word_is_compared_wherever_it_stands():
 
 
 def test_texts_are_compared_as_they_are_pooled():
-    found = Compared.of(TEXTS, pool.first, None)
+    found = CosineComparison.of(TEXTS, pool.first, None)
     np.testing.assert_array_equal(found.vectors, [EAST, EAST])
     record = found.record()
     assert record['texts'][0] == {
@@ -54,11 +54,11 @@ def test_texts_are_compared_as_they_are_pooled():
 
 def test_a_text_without_the_word_is_refused():
     with pytest.raises(UserError, match="no word 'and' in the text 'a dog'"):
-        Compared.of(TEXTS, pool.mean, 'and')
+        CosineComparison.of(TEXTS, pool.mean, 'and')
 
 
 def test_vectors_are_written_whole_or_not_at_all(tmp_path):
-    found = Compared.of(TEXTS, pool.mean, 'dog')
+    found = CosineComparison.of(TEXTS, pool.mean, 'dog')
     found.save(str(tmp_path / 'vectors.npy'))
     np.testing.assert_array_equal(np.load(tmp_path / 'vectors.npy'), found.vectors)
     (tmp_path / 'folder').mkdir()

@@ -38,4 +38,4 @@ def test_the_peak_is_the_most_that_was_there_at_a_time_since_it_began():
 def test_where_nothing_says_how_much_is_used_it_is_said_what_does(monkeypatch, tmp_path):
     monkeypatch.setattr(measured, '_FORGET', tmp_path / 'clear_refs')
     with pytest.raises(UserError, match='run it on Linux, or on a GPU'):
-        measured.Measured.of(Step())
+        measured.MeasuredStep.of(Step())

@@ -11,7 +11,7 @@ import pytest
 from saccade.analysis.preflight import scaling
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent
-from saccade.analysis.preflight.measured import Measured
+from saccade.analysis.preflight.measured import MeasuredStep
 from saccade.analysis.preflight.preflight import Preflight, Way
 from saccade.analysis.preflight.roofline import Roofline, chip_of
 from saccade.train.backend import OnMesh
@@ -61,12 +61,12 @@ def test_the_peak_is_what_the_compiler_of_the_platform_goes_by():
 
 def test_what_was_said_of_each_chip_stands_beside_what_all_of_them_took():
     way = Way('', 100 * 2**20, True, [])
-    found = Preflight('it', CHIPS, {}, 900, 1000, 1, {}, [way], Measured(1000, 220 * 2**20, 0.5))
+    found = Preflight('it', CHIPS, {}, 900, 1000, 1, {}, [way], MeasuredStep(1000, 220 * 2**20, 0.5))
     assert found.report().tables[-1].rows == [
         ('MiB at the peak', '200.0', '220.0', '1.100'),
         ('FLOPs in matrix products', '1,000', '1,000', '1.000'),
     ]
-    (row,) = replace(found, measured=Measured(None, 1, 0.5)).report().tables[-1].rows  # where products are not read
+    (row,) = replace(found, measured=MeasuredStep(None, 1, 0.5)).report().tables[-1].rows  # where products are not read
     assert row[0] == 'MiB at the peak'
 
 
@@ -74,7 +74,9 @@ def test_a_step_is_predicted_by_the_rates_of_a_chip_and_set_beside_what_it_took(
     sent = [Sent('all-gather', 1, 45_000_000), Sent('all-reduce', 2, 45_000_000)]
     way = Way('', 2**20, True, sent, traffic=6_700_000_000)
     chips = replace(CHIPS, devices=(SimpleNamespace(platform='cpu', device_kind='cpu'),) * 2, kind='NVIDIA H100 80GB')
-    found = Preflight('it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], Measured(1, 1, 0.004))
+    found = Preflight(
+        'it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], MeasuredStep(1, 1, 0.004)
+    )
     assert found.figures()['roofline'] == pytest.approx({
         'kind': 'NVIDIA H100', 'flops': 494.5e9, 'products': 1e-3, 'memory': 2e-3, 'links': 0.2e-3, 'least': 2e-3,
         'most': 3.2e-3, 'bound': 'memory traffic', 'mfu_most': 0.25, 'mfu_least': 0.15625,
@@ -94,7 +96,9 @@ def test_a_step_that_sends_more_than_it_computes_is_bound_by_the_links_of_its_ch
     chips = replace(
         CHIPS, devices=(SimpleNamespace(platform='cuda', device_kind='NVIDIA H100'),) * 2, kind='NVIDIA H100'
     )
-    found = Preflight('it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], Measured(1, 1, 0.005))
+    found = Preflight(
+        'it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], MeasuredStep(1, 1, 0.005)
+    )
     assert found.figures()['roofline'] == pytest.approx({
         'kind': 'NVIDIA H100', 'flops': 494.5e9, 'products': 1e-3, 'memory': 0.5e-3, 'links': 4e-3, 'least': 4e-3,
         'most': 5.5e-3, 'bound': 'communication', 'mfu_most': 0.125, 'mfu_least': 1 / 11,

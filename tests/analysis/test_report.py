@@ -20,7 +20,7 @@ from report_study import FAILED, LAST_LINES, SAMPLE, config, records, start, wri
 from scipy import stats
 
 from saccade.analysis.report import curves, drawing, page, tables
-from saccade.analysis.report.compare import Comparison, Question, compare
+from saccade.analysis.report.compare import Comparison, StudyQuestion, compare
 from saccade.analysis.report.interval import difference_intervals, mean_intervals
 from saccade.analysis.report.page import overview
 from saccade.analysis.report.runs import read_study
@@ -55,7 +55,7 @@ def files(folder) -> dict[str, str]:
 
 
 def compared(folder: Path, metric: str | None = None) -> Comparison:
-    return compare(read_study(folder), Question(metric))
+    return compare(read_study(folder), StudyQuestion(metric))
 
 
 def logged(run: Path, split: str) -> list[dict]:
@@ -451,7 +451,7 @@ def test_a_run_in_a_sweeps_folder_that_is_not_of_the_sweep_is_said_to_be_left_ou
     study = write_study(tmp_path / 'study')
     assert read_study(study).left_out == ()
     write_run(study / 'mine', config(), records(0, 1))
-    found = compare(read_study(study), Question())
+    found = compare(read_study(study), StudyQuestion())
     assert overview(found).endswith(' Left out: 1 run of no sweep here: mine.')
     assert tables.summary(found)['left_out'] == ['mine']
 
@@ -513,7 +513,7 @@ def test_names_of_runs_fields_and_metrics_are_text_in_every_file(tmp_path):
         note = {name: each, 'number': place}
         found = [{**record, name: 1.0 + place} for record in records(0, 1)]
         write_run(tmp_path / f'{each.replace("/", "")}{place}', config(**note), found)
-    files = {file.name: file.read_text() for file in report(tmp_path, Question(name, best='lowest')).files}
+    files = {file.name: file.read_text() for file in report(tmp_path, StudyQuestion(name, best='lowest')).files}
     page = Page()
     page.feed(files['index.html'])
     assert files['index.html'].count('<script') == 1  # ours, that sorts the table
@@ -567,15 +567,15 @@ def damage_the_config(folder: Path) -> None:
 @pytest.mark.parametrize(
     ('spoil', 'question', 'words'),
     [
-        (lambda folder: None, Question(), ('no such folder', 'launch/sweep.py')),
-        (leave_empty, Question(), ('no runs', 'config.json')),
-        (leave_one_run, Question(), ('this is one run', '--workdir=')),
-        (leave_no_metrics, Question(), ('metrics', '/a:')),
-        (damage_metrics, Question(), ('metrics.jsonl: line 2 is damaged',)),
-        (put_text_for_a_number, Question(), ('loss is "low", not a number',)),
-        (damage_the_config, Question(), ('config.json: cannot be read as JSON',)),
-        (write_study, Question('bleu'), ('--metric=bleu', 'accuracy, bits_per_byte, loss')),
-        (write_study, Question(split='test'), ('--split=test', 'train, validation')),
+        (lambda folder: None, StudyQuestion(), ('no such folder', 'launch/sweep.py')),
+        (leave_empty, StudyQuestion(), ('no runs', 'config.json')),
+        (leave_one_run, StudyQuestion(), ('this is one run', '--workdir=')),
+        (leave_no_metrics, StudyQuestion(), ('metrics', '/a:')),
+        (damage_metrics, StudyQuestion(), ('metrics.jsonl: line 2 is damaged',)),
+        (put_text_for_a_number, StudyQuestion(), ('loss is "low", not a number',)),
+        (damage_the_config, StudyQuestion(), ('config.json: cannot be read as JSON',)),
+        (write_study, StudyQuestion('bleu'), ('--metric=bleu', 'accuracy, bits_per_byte, loss')),
+        (write_study, StudyQuestion(split='test'), ('--split=test', 'train, validation')),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(tmp_path, spoil, question, words):

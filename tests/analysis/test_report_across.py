@@ -8,7 +8,7 @@ import pytest
 from report_study import config, records, write_run
 
 from saccade.analysis.report.across import across
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.write import report
 
@@ -24,7 +24,7 @@ def compared(folder, measured=ACCURACY):
         logged = records(0, 1)
         logged[-1]['accuracy'] = accuracy
         write_run(folder / f'{use[-1]}{length}', settings, logged)
-    return compare(read_study(folder), Question('accuracy'))
+    return compare(read_study(folder), StudyQuestion('accuracy'))
 
 
 def test_each_line_has_the_metric_at_each_value_whatever_follows_from_it(tmp_path):
@@ -39,7 +39,7 @@ def test_each_line_has_the_metric_at_each_value_whatever_follows_from_it(tmp_pat
 @pytest.mark.long
 def test_the_page_shows_it(tmp_path):
     compared(tmp_path)
-    page = report(tmp_path, Question('accuracy')).files[0].read_text()
+    page = report(tmp_path, StudyQuestion('accuracy')).files[0].read_text()
     assert '<h2>Accuracy by ' in page
     assert 'id="across-wide' in page
 
@@ -47,7 +47,7 @@ def test_the_page_shows_it(tmp_path):
 @pytest.mark.long
 def test_whole_numbers_have_whole_ticks(tmp_path):
     compared(tmp_path, {('d:A', length): 0.5 + length / 100 for length in (1, 2, 3)})
-    page = report(tmp_path, Question('accuracy')).files[0].read_text()
+    page = report(tmp_path, StudyQuestion('accuracy')).files[0].read_text()
     picture = page[page.index('id="across-wide') :].partition('</svg>')[0]
     written = re.findall(r'<text[^>]*>([^<]*)<', picture)
     assert {'1', '2', '3'} <= set(written)
@@ -61,7 +61,7 @@ def test_two_values_show_no_course(tmp_path):
 def test_numbers_that_were_drawn_together_show_no_course(tmp_path):
     for name, (width, rate) in enumerate(((10, 0.3), (20, 0.1), (30, 0.2))):
         write_run(tmp_path / str(name), config(data={'use': 'd:A', 'width': width, 'rate': rate}), records(0, 1))
-    assert across(compare(read_study(tmp_path), Question())) is None
+    assert across(compare(read_study(tmp_path), StudyQuestion())) is None
 
 
 def test_a_number_that_was_matched_to_each_part_shows_no_course(tmp_path):

@@ -12,10 +12,10 @@ from report_study import config, write_run
 from scipy import stats
 
 from saccade.analysis.report import page, tables
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.critical import (
     Critical,
-    Pair,
+    VariantPair,
     cliques,
     critical_difference,
     friedman,
@@ -128,7 +128,8 @@ def test_groups_whose_number_explodes_are_not_drawn_one_by_one():
     """Of 2n variants in pairs that differ within each pair only, 2^n groups cannot be told apart."""
     variants = 80
     pairs = [
-        Pair(one, other, real=(one // 2 == other // 2)) for one, other in itertools.combinations(range(variants), 2)
+        VariantPair(one, other, real=(one // 2 == other // 2))
+        for one, other in itertools.combinations(range(variants), 2)
     ]
     names = [f'v{place}' for place in range(variants)]
     found = Critical('', 'seeds', names, [float(place) for place in range(variants)], pairs)
@@ -172,7 +173,7 @@ def study(folder, seeds=5, missing=()):
             value = loss + 0.3 * seed + 0.02 * generator.standard_normal()
             logged = [{'step': last, 'split': 'validation', 'loss': value}]
             write_run(folder / f'{name}{seed}', config(seed, heads, note=name), logged)
-    return compare(read_study(folder), Question())
+    return compare(read_study(folder), StudyQuestion())
 
 
 def test_over_seeds_pairs_are_tested_with_what_a_seed_does_to_all_left_out(tmp_path):
@@ -181,7 +182,7 @@ def test_over_seeds_pairs_are_tested_with_what_a_seed_does_to_all_left_out(tmp_p
     assert [(pair.one, pair.other) for pair in found.pairs if pair.real] == [(0, 2), (1, 2)]
     assert found.groups == [[0, 1]]
     (alike,) = [pair for pair in found.pairs if not pair.real]
-    rows = compare(read_study(tmp_path), Question()).ranked
+    rows = compare(read_study(tmp_path), StudyQuestion()).ranked
     differences = np.subtract(*([*row.scores.values()] for row in rows[:2]))
     effect = abs(differences.mean()) / differences.std(ddof=1)
     assert power(effect, alike.needed, 0.05 / 3) >= 0.8 > power(effect, alike.needed - 1, 0.05 / 3)

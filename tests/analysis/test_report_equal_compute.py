@@ -11,7 +11,7 @@ import pytest
 from report_study import config, write_run
 
 from saccade.analysis.report import page, tables
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.equal_compute import equal_compute
 from saccade.analysis.report.runs import read_study
 
@@ -32,7 +32,7 @@ def write(folder, flops, every=10, seeds=2):
 
 
 def compared(folder, metric='loss'):
-    return compare(read_study(folder), Question(metric=metric))
+    return compare(read_study(folder), StudyQuestion(metric=metric))
 
 
 @pytest.mark.parametrize('metric', ['loss', 'accuracy'])

@@ -7,7 +7,7 @@ import statistics
 import pytest
 from report_study import config, records, write_run
 
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.interval import mean_intervals
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.runs import read_study
@@ -32,7 +32,7 @@ def run(folder, heads, seed, baseline=None):
 def compared(folder, baselines=(None, None, None)):
     for heads, seed in LONGER:
         run(folder, heads, seed, baselines[heads])
-    return compare(read_study(folder), Question())
+    return compare(read_study(folder), StudyQuestion())
 
 
 def ends(heads):
@@ -65,7 +65,7 @@ def test_page_and_markdown_show_them(tmp_path):
 
 def test_runs_that_were_measured_at_one_length_have_no_such_table(tmp_path):
     write_run(tmp_path / 'alone', config(data={'context_length': CONTEXT}), records(0, 1))
-    assert lengths(compare(read_study(tmp_path), Question())) is None
+    assert lengths(compare(read_study(tmp_path), StudyQuestion())) is None
 
 
 @pytest.mark.long

@@ -11,11 +11,11 @@ import pytest
 from report_study import config, records, start, write_run
 from rich.console import Console
 
-from saccade.analysis.report.compare import Question
+from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report
 from saccade.analysis.report.matrix_pictures import against_state, by_length
-from saccade.sweep.record import Run, Sweep, write_sweep
+from saccade.sweep.record import Sweep, SweepRun, write_sweep
 from saccade.types import UserError
 
 ACCURACIES = {
@@ -31,7 +31,7 @@ def write(folder, accuracies, chance, longer=None):
     for number, (variant, values) in enumerate(accuracies.items()):
         for seed, value in enumerate(values):
             name = f'{number},seed={seed}'
-            runs.append(Run(name, variant, seed, (), 40, 'finished', 0))
+            runs.append(SweepRun(name, variant, seed, (), 40, 'finished', 0))
             plan = {'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 100 * 10**number}
             logged = [{'step': 0, 'split': 'plan', **plan}]
             logged += [{'step': 40, 'split': 'validation_64', 'accuracy': longer[variant]}] if longer else []
@@ -50,7 +50,7 @@ def folder(tmp_path):
 
 
 def test_a_share_is_what_lies_between_chance_and_the_best(folder):
-    found = matrix(folder, Question())
+    found = matrix(folder, StudyQuestion())
     softmax, delta = (found.cells[name] for name in ('<b>softmax</b>', 'delta'))
     assert found.share('copying', delta['copying']) == pytest.approx((0.6 - 0.1) / 0.9)
     assert found.share('parity', softmax['parity']) == 0  # below chance
@@ -60,13 +60,13 @@ def test_a_share_is_what_lies_between_chance_and_the_best(folder):
 
 
 def test_of_a_loss_the_best_is_the_lowest_mean(folder):
-    found = matrix(folder, Question(metric='loss'))
+    found = matrix(folder, StudyQuestion(metric='loss'))
     assert found.share('copying', found.cells['<b>softmax</b>']['copying']) == 1
     assert found.share('copying', found.cells['delta']['copying']) == pytest.approx((0.4 - 0.9) / (0.02 / 3 - 0.9))
 
 
 def test_the_rows_say_chance_means_and_intervals(folder):
-    heads, chance, *rows = matrix(folder, Question()).rows()
+    heads, chance, *rows = matrix(folder, StudyQuestion()).rows()
     assert heads == ['variant', 'copying', 'parity', 'mean share', 'state bytes']
     assert chance == ['chance', '0.100', '0.500', '', '']
     assert re.fullmatch(r'0\.600 \[0\.\d+, 0\.\d+\]|0\.60 \[0\.\d+, 0\.\d+\]', rows[0][1]), rows[0]
@@ -75,20 +75,20 @@ def test_the_rows_say_chance_means_and_intervals(folder):
 
 
 def test_an_interval_of_an_accuracy_ends_at_1(folder):
-    best = matrix(folder, Question()).cells['<b>softmax</b>']['copying'].interval
+    best = matrix(folder, StudyQuestion()).cells['<b>softmax</b>']['copying'].interval
     assert best.high == 1.0
     assert best.low < 0.98
 
 
 def test_it_says_who_is_best_most_often(folder):
-    assert overview(matrix(folder, Question())) == (
+    assert overview(matrix(folder, StudyQuestion())) == (
         '3 variants in 2 sweeps. delta, <b>softmax</b> has the best mean in the most tasks (1 of 2).'
     )
 
 
 @pytest.mark.long
 def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
-    written = matrix_report(folder, Question())
+    written = matrix_report(folder, StudyQuestion())
     page, text, cells = (file.read_text() for file in written.files)
     assert '&lt;b&gt;softmax&lt;/b&gt;' in page
     assert '<b>softmax' not in page
@@ -109,7 +109,7 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
 def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):
     longer = {'delta': 0.6, '<b>softmax</b>': 0.4}
     write(folder / 'recall', {name: ACCURACIES['copying'][name] for name in longer}, 0.1, longer)
-    found = matrix(folder, Question())
+    found = matrix(folder, StudyQuestion())
     states, curves = (draw(found.comparisons, found.places) for draw in (against_state, by_length))
     assert [*states] == ['copying', 'parity', 'recall']
     assert [*curves] == ['recall']
@@ -122,15 +122,15 @@ def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):
 
 
 def test_the_matrix_says_why_no_differences_are_tested(folder):
-    said = matrix(folder, Question()).critical.said
+    said = matrix(folder, StudyQuestion()).critical.said
     assert said.endswith('5 tasks and 3 variants: there are 2 tasks and 2 variants finished in all.')
 
 
 def test_a_sweep_that_has_not_begun_is_named(folder):
     (folder / 'sorting').mkdir()
-    write_sweep(folder / 'sorting', Sweep('b.py', 's.py', 'Sorting', config(), (Run('a', 'a', 0, (), 40),)))
+    write_sweep(folder / 'sorting', Sweep('b.py', 's.py', 'Sorting', config(), (SweepRun('a', 'a', 0, (), 40),)))
     with pytest.raises(UserError, match=r'^sorting: .*this run .*has metrics'):
-        matrix(folder, Question())
+        matrix(folder, StudyQuestion())
 
 
 def test_a_folder_of_runs_is_no_matrix(folder):
@@ -143,7 +143,7 @@ def test_a_folder_of_runs_is_no_matrix(folder):
 def test_runs_next_to_sweeps_are_said_to_be_left_out(folder):
     for name in ('a run', 'b_run'):
         write_run(folder / name, config(), records(0, 1))
-    found = matrix_report(folder, Question())
+    found = matrix_report(folder, StudyQuestion())
     assert found.summary()['left_out'] == ['a run', 'b_run']
     console = Console(file=io.StringIO(), width=200)
     found.show(console)
@@ -153,4 +153,4 @@ def test_runs_next_to_sweeps_are_said_to_be_left_out(folder):
 
 
 def test_without_such_runs_nothing_is_said_of_them(folder):
-    assert 'Left out' not in overview(matrix(folder, Question()))
+    assert 'Left out' not in overview(matrix(folder, StudyQuestion()))

@@ -14,7 +14,7 @@ from scipy import stats
 
 from benchmarks.multiplier_coverage import Case, coverage
 from saccade.analysis.report import page, tables
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.multiplier import Course, log_ratio, multipliers, picture, times
 from saccade.analysis.report.runs import read_study
 from saccade.types import UserError
@@ -41,7 +41,7 @@ def write(folder, seeds=5, evaluations=20, quicker=QUICKER, noise=0.0):
 
 
 def found(folder, over='plain', **question):
-    comparison = compare(read_study(folder), Question(over=named(over), **question))
+    comparison = compare(read_study(folder), StudyQuestion(over=named(over), **question))
     result = multipliers(comparison)
     return {row.variant.rpartition('=')[2]: kinds for row, kinds in result.rows}
 
@@ -124,17 +124,17 @@ def test_runs_without_costs_have_no_multipliers(tmp_path):
 
 def test_without_a_baseline_there_are_none_and_an_unknown_one_is_refused_in_a_line(tmp_path):
     write(tmp_path)
-    assert multipliers(compare(read_study(tmp_path), Question())) is None
+    assert multipliers(compare(read_study(tmp_path), StudyQuestion())) is None
     with pytest.raises(
         UserError, match=r'^--baseline=heads=1,note=plane: .*did you mean .heads=1,note=plain'
     ) as refused:
-        compare(read_study(tmp_path), Question(over='heads=1,note=plane'))
+        compare(read_study(tmp_path), StudyQuestion(over='heads=1,note=plane'))
     assert '\n' not in str(refused.value)
 
 
 def test_every_file_of_the_report_has_them(tmp_path):
     write(tmp_path, noise=0.1)
-    comparison = compare(read_study(tmp_path), Question(over=named('plain')))
+    comparison = compare(read_study(tmp_path), StudyQuestion(over=named('plain')))
     quick = found(tmp_path)['quick']['compute']
     assert f'| {quick.text()} |'.replace('[', r'\[').replace(']', r'\]') in '\n'.join(page._over(comparison))
     rows = [*csv.DictReader(io.StringIO(page.runs_csv(comparison)))]

@@ -10,7 +10,7 @@ import pytest
 from report_study import config, records, start, write_run
 
 from saccade.analysis.report import tables
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.write import report
@@ -110,7 +110,7 @@ def test_the_page_and_markdown_show_it_above_the_tables(tmp_path):
 
 def test_programs_get_it(tmp_path):
     found(tmp_path, [start()], [start(host='node2')], [])
-    summary = tables.summary(compare(read_study(tmp_path), Question()))
+    summary = tables.summary(compare(read_study(tmp_path), StudyQuestion()))
     assert json.loads(tables.as_json(summary))['provenance'] == {
         'shared': {
             'Saccade': '0.1.0',
@@ -143,7 +143,7 @@ def test_what_is_damaged_in_a_record_is_left_out(tmp_path):
     write_run(tmp_path / 'a', config(), records(0, 1), [start(jax={'evil': 1}, cores='many')])
     with (tmp_path / 'a/provenance.jsonl').open('a') as file:
         file.write('{"cut')
-    comparison = compare(read_study(tmp_path), Question())
+    comparison = compare(read_study(tmp_path), StudyQuestion())
     (line,) = origins(comparison.study.trials).lines()
     assert 'jax 0' not in line
     assert line.endswith('AMD EPYC 9654, host node1.')

@@ -10,11 +10,11 @@ import pytest
 from report_study import LAST_LINES, config, records, start, write_run
 
 from saccade.analysis.report import page
-from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.runs import read_study
-from saccade.analysis.report.tuning import Search, search_of, tuning
+from saccade.analysis.report.tuning import TuningSearch, search_of, tuning
 from saccade.analysis.report.write import report
-from saccade.sweep.record import Run, Sweep, write_sweep
+from saccade.sweep.record import Sweep, SweepRun, write_sweep
 from saccade.types import UserError
 
 LOSSES = {
@@ -36,7 +36,7 @@ def write(folder, runs, steps=40, base=None):
         flags = (f'heads={settings["model"]["block"]["mixer"]["heads"]}', f'peak={settings.get("schedule")}')
         flags = (*flags, f'--config.steps={steps}', f'--config.seed={seed}')
         ending = (1, LAST_LINES) if loss is None else (0, ())
-        listed.append(Run(name, variant, seed, flags, steps, status, *ending))
+        listed.append(SweepRun(name, variant, seed, flags, steps, status, *ending))
         settings = settings | {'steps': steps}
         logged = records(seed, 1, steps // 2 if loss is None else steps)
         if loss is not None:
@@ -64,11 +64,11 @@ def study(tmp_path):
 
 
 def found(study, **question):
-    return tuning(read_study(study / 'tuning'), [*HEADS], Question(**question))
+    return tuning(read_study(study / 'tuning'), [*HEADS], StudyQuestion(**question))
 
 
 def markdown(study):
-    return page.markdown(compare(read_study(study), Question(metric='loss')), study, datetime.now().astimezone())
+    return page.markdown(compare(read_study(study), StudyQuestion(metric='loss')), study, datetime.now().astimezone())
 
 
 def test_the_best_mean_is_chosen_for_each_variant(study):
@@ -83,7 +83,7 @@ def searched(folder, losses):
         (f'one,{setting}', 100 + number, settings('one', setting, 100 + number), loss)
         for setting, found in losses.items() for number, loss in enumerate(found)
     ])  # fmt: skip
-    return tuning(read_study(folder / 'tuning'), ['one'], Question(metric='loss'))
+    return tuning(read_study(folder / 'tuning'), ['one'], StudyQuestion(metric='loss'))
 
 
 @pytest.mark.parametrize('lacking', [None, math.nan, math.inf])
@@ -93,7 +93,7 @@ def test_a_setting_of_which_a_seed_failed_or_diverged_is_never_chosen(tmp_path, 
     assert search.chosen() == {'one': 'peak=3'}
     assert search.kept(2) == {'one': ['peak=1', 'peak=3']}
     assert search.kept(3) == {'one': ['peak=1', 'peak=3']}
-    heads, row = Search({None: search}).table({'one': 'peak=3'})
+    heads, row = TuningSearch({None: search}).table({'one': 'peak=3'})
     assert dict(zip(heads, row, strict=True))['peak=2'] == '— (1 of 2 seeds)'
 
 
@@ -110,7 +110,7 @@ def test_a_variant_of_which_every_setting_lacks_a_seed_is_refused_and_the_seeds_
 
 
 def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
-    written = report(study, Question(metric='loss'))
+    written = report(study, StudyQuestion(metric='loss'))
     markdown, html = ((study / 'report' / name).read_text() for name in ('report.md', 'index.html'))
     (heads, _, first, second) = re.findall(r'^\|.*$', markdown.partition('## Tuning')[2].partition('##')[0], re.M)
     assert [cell.strip() for cell in heads.split('|')[1:-1]] == ['variant', 'peak=1', 'peak=2']
@@ -125,7 +125,7 @@ def test_the_report_says_how_many_places_a_setting_for_each_changes(study):
     """With 1 for all `one,more` is first, with 2 it is last; with each its own it is first."""
     assert found(study, metric='loss').moved() == {'peak=1': 0, 'peak=2': 2}
     assert found(study, metric='loss').reordered() == {'peak=1': 0, 'peak=2': 1}
-    search = search_of(compare(read_study(study), Question(metric='loss')))
+    search = search_of(compare(read_study(study), StudyQuestion(metric='loss')))
     assert search.moved() == (
         'Effect of the search: number of the 2 variants in the runs of the search whose rank with one setting for all '
         'differs from their rank with the best setting of each: 0 with peak=1, 2 with peak=2.'
@@ -139,7 +139,7 @@ def test_the_setting_that_the_config_has_is_named(tmp_path):
         (f'{variant},{setting}', 7, settings(variant, setting, 7), losses[0])
         for (variant, setting), losses in LOSSES.items()
     ], base=base)  # fmt: skip
-    search = Search({None: tuning(read_study(tmp_path / 'tuning'), [*HEADS], Question(metric='loss'))})
+    search = TuningSearch({None: tuning(read_study(tmp_path / 'tuning'), [*HEADS], StudyQuestion(metric='loss'))})
     assert search.first.own() == 'peak=2'
     assert search.moved().endswith('2 with peak=2 (the config has it), 0 with peak=1.')
 
@@ -173,5 +173,5 @@ def test_the_best_settings_of_each_variant_go_on(study):
 def test_a_report_of_a_sweep_without_search_says_nothing_of_one(study):
     for file in sorted((study / 'tuning').rglob('*'), reverse=True):
         file.unlink() if file.is_file() else file.rmdir()
-    report(study, Question(metric='loss'))
+    report(study, StudyQuestion(metric='loss'))
     assert 'Tuning' not in (study / 'report/report.md').read_text()

@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 from report_study import config, start, write_run
 
-from saccade.analysis.report.compare import Question
+from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix
 from saccade.analysis.report.standing import standing_page
-from saccade.sweep.record import Run, Sweep, write_sweep
+from saccade.sweep.record import Sweep, SweepRun, write_sweep
 
 SWEEP = '''"""Mixers."""
 
@@ -28,7 +28,7 @@ def write(folder, source, accuracies, setting=None, commit=40 * 'c'):
     for variant, seed, value in accuracies:
         name = f'{variant},{setting},seed={seed}' if setting else f'{variant},seed={seed}'
         called = name.rpartition(',seed')[0]
-        runs.append(Run(name, called, seed, (f'--config.rate={setting}',), 40, 'finished', 0, seconds=90.0))
+        runs.append(SweepRun(name, called, seed, (f'--config.rate={setting}',), 40, 'finished', 0, seconds=90.0))
         logged = [
             {'step': 0, 'split': 'plan', 'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 2048},
             {'step': 40, 'split': 'validation_64', 'accuracy': value / 2, 'loss': 1.0},
@@ -54,7 +54,7 @@ def page(tmp_path):
         for setting, soft, delta in (('rate=1', 0.3, 0.2), ('rate=2', 0.4, 0.9))
     )
     write_sweep(suite / 'parity/tuning', Sweep('base.py', str(source), 'Search', config(), low.runs + high.runs))
-    return standing_page(matrix(suite, Question()), 'What can it do?', COMMAND, datetime(2026, 11, 25))
+    return standing_page(matrix(suite, StudyQuestion()), 'What can it do?', COMMAND, datetime(2026, 11, 25))
 
 
 def test_it_has_the_command_the_provenance_and_the_work(page):
@@ -71,7 +71,7 @@ def test_it_counts_the_runs_of_each_commit_where_they_differ(tmp_path):
     for task, commit in (('recall', 40 * 'a'), ('parity', 40 * 'b')):
         folder = tmp_path / 'suite' / task
         write_sweep(folder, write(folder, str(source), [('soft', 0, 0.5), ('soft', 1, 0.5)], commit=commit))
-    page = standing_page(matrix(tmp_path / 'suite', Question()), 'What?', COMMAND, datetime(2026, 11, 25))
+    page = standing_page(matrix(tmp_path / 'suite', StudyQuestion()), 'What?', COMMAND, datetime(2026, 11, 25))
     assert 'Runs differ in commit.' in page
     assert re.search(r'\| commit \| runs \|\n.*\n\| a{10} \(clean\) \| 2 \|\n\| b{10} \(clean\) \| 2 \|', page), page
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.layers import HANDED
+from saccade.layer_paths import HANDED
 from saccade.ops.convolution import token_before
 from saccade.ops.delta import correct, replace, unit
 from saccade.ops.linear_attention import Memory, retain

@@ -24,7 +24,7 @@ from benchmarks.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
 from benchmarks.utilisation import Options, utilisation
 from benchmarks.vocabulary import temp_bytes
 from benchmarks.worker import serve
-from saccade.analysis.report.figures import Report
+from saccade.analysis.report.figures import MeasurementReport
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -181,7 +181,7 @@ def test_tokens_per_second_are_the_median_of_the_rounds(comparison):
 def test_tables_hold_every_variant_and_ratio(comparison):
     console = Console(file=io.StringIO(), width=100)
     tables = comparison.speeds('Speed'), comparison.table('Ratio')
-    Report('training', comparison.data(), tables, ('a [note]',)).show(console)
+    MeasurementReport('training', comparison.data(), tables, ('a [note]',)).show(console)
     printed = console.file.getvalue()
     words = ('Speed', 'ours', '2.000', '3.000', '1.500 to 4.000', 'the faster', 'a [note]', 'cores')
     assert all(word in printed for word in words)

@@ -15,7 +15,7 @@ import pytest
 from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
-from saccade.cloud.launch import Launch, LaunchResult, Teardown, Training, name_of
+from saccade.cloud.launch import CloudTraining, Launch, LaunchResult, Teardown, name_of
 from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
 from saccade.types import UserError
 
@@ -35,7 +35,9 @@ class Launched:
 
     def launch(self, kind: type[TPU] = TPU, minutes: float = 1.0, restarts: int = 3, keep: bool = True) -> Launch:
         config = str(self.code / 'experiments/tiny.py')
-        training = Training.of(self.code, config, 'runs/a', ["--config.text=it's $HOME"], 'mine', ['XLA_FLAGS=--a --b'])
+        training = CloudTraining.of(
+            self.code, config, 'runs/a', ["--config.text=it's $HOME"], 'mine', ['XLA_FLAGS=--a --b']
+        )
         archive = self.gcloud.folder / 'code.tar.gz'
         return Launch(kind(WANTED), training, archive, RetryPolicy(minutes, restarts, 0.01), keep)
 
@@ -64,7 +66,7 @@ def test_a_dry_run_prints_what_a_launch_runs_and_runs_nothing(launched, kind, ke
     assert not (launched.gcloud.folder / 'code.tar.gz').exists()
     pack, *commands = [list(command.argv) for command in plan.commands]
     assert pack[1:3] == ['-m', 'saccade.cloud.pack']
-    assert launched.run(kind=kind, keep=keep) == LaunchResult(stands=keep)
+    assert launched.run(kind=kind, keep=keep) == LaunchResult(tpu_exists=keep)
     assert launched.gcloud.calls() == commands
     assert (launched.gcloud.folder / 'code.tar.gz').exists()
 
@@ -125,7 +127,7 @@ def test_a_slice_that_is_taken_away_is_had_anew_and_the_same_is_started_again(la
     before = ['READY'] if kind is QueuedTPU else [None, 'READY']
     launched.gcloud.answer(describe=[*before, *states], follow=[1, 0], **lost)
     ending = launched.run(kind=kind)
-    assert ending == LaunchResult(restarts=1, stands=True)
+    assert ending == LaunchResult(restarts=1, tpu_exists=True)
     asked = [each.removeprefix('queue_') for each in launched.gcloud.asked() if 'describe' not in each]
     again = ['look', 'scp', 'prepare', 'start', 'follow']
     deleted = [] if states[0] is None else ['delete']
@@ -138,7 +140,7 @@ def test_a_slice_that_is_taken_away_is_had_anew_and_the_same_is_started_again(la
 @pytest.mark.parametrize('step', ['look', 'scp', 'prepare', 'start'])
 def test_it_may_be_taken_away_at_any_step(launched, step):
     launched.gcloud.answer(describe=[None, 'READY', 'PREEMPTED', 'PREEMPTED', 'READY'], **{step: [1, 0]})
-    assert launched.run() == LaunchResult(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, tpu_exists=True)
 
 
 @pytest.mark.long
@@ -152,7 +154,7 @@ def test_so_many_restarts_and_no_more(launched):
 def test_what_is_gone_is_not_deleted(launched):
     launched.gcloud.answer(describe=[None, 'READY', None], follow=[1])
     ending = launched.run(restarts=0, keep=False)
-    assert (ending.status, ending.stands) == (1, False)
+    assert (ending.status, ending.tpu_exists) == (1, False)
     assert 'delete' not in launched.gcloud.asked()
     assert 'stand' not in launched.text
 
@@ -160,7 +162,7 @@ def test_what_is_gone_is_not_deleted(launched):
 def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice(launched):
     said = 'ERROR: (gcloud.compute.tpus.tpu-vm.ssh) [/usr/bin/ssh] exited with return code [255].'
     launched.gcloud.answer(look=[0, 75], follow=[{'status': 1, 'err': said}, 255, 0])
-    assert launched.run() == LaunchResult(restarts=2, stands=True)
+    assert launched.run() == LaunchResult(restarts=2, tpu_exists=True)
     asked = [each for each in launched.gcloud.asked() if each != 'describe']
     assert asked == ['create', 'look', 'scp', 'prepare', 'start', 'follow', 'look', 'follow', 'look', 'follow']
 
@@ -169,20 +171,20 @@ def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice
 def test_a_host_that_is_shut_down_is_lost_before_google_says_so(launched, hosts):
     told = {'status': 143} if hosts == 1 else {'status': 1, 'err': FAILED.format(0, 1) + FAILED.format(1, 143)}
     launched.gcloud.answer(follow=[told, 0])
-    assert launched.run() == LaunchResult(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, tpu_exists=True)
 
 
 def test_after_a_loss_it_waits_until_there_is_one_to_be_had(launched):
     states = [None, 'READY', 'PREEMPTED', 'PREEMPTED', None, None, 'READY']
     launched.gcloud.answer(describe=states, follow=[1, 0], create=[0, NO_CAPACITY, NO_CAPACITY, 0])
-    assert launched.run() == LaunchResult(restarts=1, stands=True)
+    assert launched.run() == LaunchResult(restarts=1, tpu_exists=True)
     assert launched.gcloud.asked().count('create') == 4
 
 
 def test_the_worker_that_fails_first_is_named_and_its_status_is_the_end(launched):
     launched.gcloud.answer(follow=[{'status': 1, 'err': FAILED.format(2, 3) + FAILED.format(0, 1)}])
     ending = launched.run()
-    assert (ending.status, ending.restarts, ending.stands) == (3, 0, True)
+    assert (ending.status, ending.restarts, ending.tpu_exists) == (3, 0, True)
     assert ending.why == (
         'worker 2, the first to fail, ended with status 3, told to '
         "show the training's output until it ends; its own output is above"
@@ -225,14 +227,14 @@ def test_it_says_what_stands_and_how_to_delete_it(launched):
 def test_it_may_be_deleted_at_the_end_well_or_not(launched, status):
     launched.gcloud.answer(follow=[status])
     ending = launched.run(keep=False)
-    assert (ending.status, ending.stands) == (status, False)
+    assert (ending.status, ending.tpu_exists) == (status, False)
     assert [each for each in launched.gcloud.asked() if each != 'describe'][-2:] == ['follow', 'delete']
     assert 'To delete it' not in launched.text
 
 
 def test_a_deletion_that_fails_is_not_silent(launched):
     launched.gcloud.answer(delete=[{'status': 1, 'err': 'ERROR: (gcloud.x) PERMISSION_DENIED: no'}])
-    assert launched.run(keep=False).stands
+    assert launched.run(keep=False).tpu_exists
     assert 'saccade-a may still exist and cost money: could not delete the TPU: PERMISSION_DENIED: no.' in launched.text
 
 
@@ -391,9 +393,9 @@ def test_without_gcloud_it_says_how_to_get_it(launched, monkeypatch):
 def test_what_the_hosts_would_not_find_is_refused(code, change, words):
     given = {'config': str(code / 'experiments/tiny.py'), 'workdir': 'a', 'overrides': (), 'bucket': 'gs://mine/',
              'environment': ()}  # fmt: skip
-    assert Training.of(code, **given).bucket == 'mine'
+    assert CloudTraining.of(code, **given).bucket == 'mine'
     with pytest.raises(UserError, match=words):
-        Training.of(code, **{**given, **change})
+        CloudTraining.of(code, **{**given, **change})
 
 
 def test_names_are_such_as_google_takes():
@@ -428,7 +430,7 @@ def test_it_may_be_interrupted_and_says_what_goes_on(launched):
     ending = launched.run(keep=False)
     thread.join()
     assert time.monotonic() - begin < 30
-    assert (ending.status, ending.stands) == (128 + signal.SIGINT, True)
+    assert (ending.status, ending.tpu_exists) == (128 + signal.SIGINT, True)
     assert 'A training that has started continues' in launched.text
     assert 'worker.sh stop' in launched.text
     assert 'saccade-a exists (READY) and costs money once ready' in launched.text

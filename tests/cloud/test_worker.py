@@ -15,7 +15,7 @@ import pytest
 from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
-from saccade.cloud.launch import Launch, LaunchResult, Training
+from saccade.cloud.launch import CloudTraining, Launch, LaunchResult
 from saccade.cloud.tpu import TPU, RetryPolicy, SliceSpec
 
 PATIENCE = 60  # seconds
@@ -64,7 +64,7 @@ def hosts(gcloud) -> Iterator[FakeGcloud]:
 def launch(hosts: FakeGcloud, code: Path, train: str, overrides: tuple[str, ...] = ()) -> Launch:
     (code / 'launch/train.py').write_text(train)
     config = str(code / 'experiments/tiny.py')
-    training = Training.of(code, config, 'runs/a', overrides, 'mine', ["TEXT=it's $HOME"])
+    training = CloudTraining.of(code, config, 'runs/a', overrides, 'mine', ["TEXT=it's $HOME"])
     tpu = TPU(SliceSpec('saccade-a', 'z', 'v5litepod-16', 'v'))
     return Launch(tpu, training, hosts.folder / 'code.tar.gz', RetryPolicy(1.0, 3, 0.01))
 

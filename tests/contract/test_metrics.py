@@ -146,8 +146,8 @@ EVALUATIONS = {  # by the class of the task: tasks, predictions and a split
 @pytest.mark.parametrize('task', EVALUATIONS, ids=lambda task: task.__name__)
 def test_what_an_evaluator_measures_is_what_it_declares(task):
     made, predictions, split = EVALUATIONS[task]
-    assert names(made.evaluates) == made.judge(predictions, split).keys()
-    for name, each in made.judge(predictions, split).items():
+    assert names(made.evaluates) == made.evaluate(predictions, split).keys()
+    for name, each in made.evaluate(predictions, split).items():
         metric = next(metric for metric in made.evaluates if metric.name == name)
         assert metric.best
         for value in (each.value, each.low, each.high):

@@ -11,7 +11,7 @@ import pytest
 from saccade.data.pipeline import train_batches
 from saccade.data.synthetic.dates import LANGUAGES, Dates
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Generated, Pair
+from saccade.data.synthetic.generated import Generated, GeneratedPair
 from saccade.data.synthetic.sequences import Addition, Copy, Pointer, Recall, Reverse, Sort
 from saccade.data.tokenizer.character import Character
 from saccade.types import Bucketed, Data, Part, UserError
@@ -224,7 +224,7 @@ class Same:
     version = 1
 
     def pair(self, draws):
-        return Pair('a', 'b', 'c')
+        return GeneratedPair('a', 'b', 'c')
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from saccade.data.graph.graph import Graph
 from saccade.data.graph.laplacian import Laplacian
 from saccade.data.graph.processor import GraphProcessor
 from saccade.data.graph.random_walk import RandomWalk
-from saccade.data.graph.rows import Layout, frames_of
+from saccade.data.graph.rows import FrameLayout, frames_of
 from saccade.data.pipeline import eval_batches
 from saccade.data.synthetic.graphs import CLASSES, RegularGraphs
 from saccade.types import IGNORED, Part, Processor, UserError
@@ -100,9 +100,9 @@ def test_a_frame_is_features_kind_and_the_identifiers_of_both_ends():
         [0, 7, 8, 0, 1, 0.5, 0.6, 0.1, 0.2],
     ]
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
-    assert Layout(1, 2, 2, signed=True).eigenvectors.tolist() == [0, 0, 0, 0, 0, 1, 2, 1, 2]
-    assert not Layout(1, 2, 2, signed=False).eigenvectors.any()
-    assert Layout(1, 2, 2, signed=True).width == found.shape[-1]
+    assert FrameLayout(1, 2, 2, signed=True).eigenvectors.tolist() == [0, 0, 0, 0, 0, 1, 2, 1, 2]
+    assert not FrameLayout(1, 2, 2, signed=False).eigenvectors.any()
+    assert FrameLayout(1, 2, 2, signed=True).width == found.shape[-1]
 
 
 def test_types_become_one_hot_and_unknown_ones_zeros():

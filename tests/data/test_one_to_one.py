@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Generator
+from saccade.data.synthetic.generated import PairGenerator
 from saccade.data.synthetic.one_to_one import OneToOne, Permuted
 from saccade.types import UserError
 
@@ -25,7 +25,7 @@ def pairs(generator):
 
 def test_each_word_is_written_where_it_was_read():
     generator = OneToOne(symbols=SYMBOLS, shortest=1, longest=LENGTH)
-    assert isinstance(generator, Generator)
+    assert isinstance(generator, PairGenerator)
     found = pairs(generator)
     assert all(source == target for source, target in found)
     assert {len(source) for source, _ in found} == set(range(1, LENGTH + 1))

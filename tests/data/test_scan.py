@@ -5,7 +5,7 @@
 import pytest
 
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Generator
+from saccade.data.synthetic.generated import PairGenerator
 from saccade.data.synthetic.scan import JOINTS, PHRASES, Scan, actions
 from saccade.types import UserError
 
@@ -39,7 +39,7 @@ def test_more_phrases_join_what_stands_before_them():
 
 def test_pairs_have_as_many_phrases_as_was_asked_for():
     generator = Scan(fewest=2, most=4)
-    assert isinstance(generator, Generator)
+    assert isinstance(generator, PairGenerator)
     pairs = [generator.pair(Draws(0, 0, row)) for row in range(300)]
     counts = {1 + sum(word in JOINTS for word in pair.source.split()) for pair in pairs}
     assert counts == {2, 3, 4}

@@ -13,7 +13,7 @@ from saccade.analysis.inspect.inspection import inspect
 from saccade.analysis.inspect.parameters import weights
 from saccade.data.tokenizer.byte import Byte
 from saccade.decode.embed import Embedder
-from saccade.train.plan import Plan
+from saccade.train.plan import RunPlan
 from saccade.train.setup import make_backend
 from saccade.train.trained import param_shapes
 from saccade.types import UserError
@@ -55,7 +55,7 @@ def test_its_weights_are_tabulated_and_its_plan_is_made(pair):
     experiment = experiment_of(pair)
     shapes = jax.tree.leaves(param_shapes(experiment))
     assert sum(weight.count for weight in weights(param_shapes(experiment))) == sum(leaf.size for leaf in shapes)
-    plan = Plan.of(pair.name, make_backend(experiment), experiment.model, 1)
+    plan = RunPlan.of(pair.name, make_backend(experiment), experiment.model, 1)
     assert plan.total == sum(leaf.size for leaf in shapes)
     assert plan.flops > 0
 

@@ -12,7 +12,7 @@ from saccade.data.pipeline import train_batches
 from saccade.train.backend import PmapBackend
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
-from saccade.train.extension import rates_of
+from saccade.train.extension_schedule import rates_of
 from saccade.train.mesh import make_mesh
 from saccade.train.setup import learner_on
 

@@ -10,11 +10,11 @@ import pytest
 
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
-from saccade.train.evaluate import Asked, evaluate_run
+from saccade.train.evaluate import EvaluationOptions, evaluate_run
 from saccade.train.experiment import Experiment
 from saccade.train.log.log import read
 from saccade.train.loop import train
-from saccade.train.trained import kept_shapes, open_run, open_trained, start_from
+from saccade.train.trained import open_run, open_trained, run_param_shapes, start_from
 
 LORA = "--config.low_rank={'use': 'train.low_rank:LowRank', 'rank': 2, 'alpha': 4.0}"
 SHORT = ('--config.steps=4', '--config.checkpoint_every=2', '--config.schedule.warmup=1', '--config.eval_every=0')
@@ -36,7 +36,7 @@ def tuned(runner, finished, tmp_path_factory):
 
 def kept(workdir):
     """What the run keeps, unmerged."""
-    shapes = kept_shapes(Experiment.of(open_run(str(workdir)).config))
+    shapes = run_param_shapes(Experiment.of(open_run(str(workdir)).config))
     with Checkpoints(workdir / 'checkpoints') as checkpoints:
         return checkpoints.restore_part('params', shapes).state
 
@@ -74,7 +74,7 @@ def test_it_is_evaluated_as_its_last_step_was_with_the_weights_that_opening_it_g
     assert jax.tree.map(np.shape, after) == jax.tree.map(np.shape, before)
     mixers = [params['layers']['pattern_0']['mixer'] for params in (before, after)]
     assert all((mixers[0][name] != mixers[1][name]).any() for name in ('query', 'key', 'value', 'output'))
-    found = evaluate_run(str(workdir), Asked()).metrics['loss']
+    found = evaluate_run(str(workdir), EvaluationOptions()).metrics['loss']
     assert found == pytest.approx(losses(workdir)[4, 'validation'], rel=RELATIVE)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from saccade.metric import bootstrap
-from saccade.metric.bootstrap import RESAMPLES, Measured, of_examples, of_mean, of_sums, ratio
+from saccade.metric.bootstrap import RESAMPLES, MetricInterval, of_examples, of_mean, of_sums, ratio
 from saccade.types import UserError
 
 STUDIES = 600
@@ -155,8 +155,8 @@ def test_an_only_example_is_never_left_out():
 
 def test_a_constant_statistic_has_a_point_for_an_interval():
     values = np.random.default_rng(0).normal(size=(9, 2))
-    assert of_sums(values, lambda sums: 0.5 * np.ones(sums.shape[:-1])) == Measured(0.5, 0.5, 0.5)
-    assert of_examples(values, lambda drawn: 0.5 * np.ones(drawn.shape[:-2])) == Measured(0.5, 0.5, 0.5)
+    assert of_sums(values, lambda sums: 0.5 * np.ones(sums.shape[:-1])) == MetricInterval(0.5, 0.5, 0.5)
+    assert of_examples(values, lambda drawn: 0.5 * np.ones(drawn.shape[:-2])) == MetricInterval(0.5, 0.5, 0.5)
 
 
 def different(examples):

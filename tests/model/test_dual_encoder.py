@@ -14,7 +14,7 @@ import pytest
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import kept_shapes
+from saccade.train.trained import run_param_shapes
 from saccade.types import UserError
 
 PAIRS = Path(__file__).parents[2] / 'experiments/pairs'
@@ -29,7 +29,7 @@ def experiment(name, *changes):
 @pytest.mark.parametrize('name', ['clip', 'siglip'])
 def test_no_step_ends_with_a_factor_above_the_bound_and_the_next_may_lower_it(name):
     given = experiment(name, 'schedule.warmup=0', 'schedule.peak=0.01', 'optimizer.clip_norm=None')
-    learner, params = make_learner(given), jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), kept_shapes(given))
+    learner, params = make_learner(given), jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), run_param_shapes(given))
     params['logit_scale'] = jnp.array(math.log(99.9))
     state = learner.optimizer.init(params)
     factors = []
@@ -55,5 +55,5 @@ def test_above_the_bound_the_factor_is_what_it_is_and_has_a_gradient(name):
 
 
 def test_refuses_to_start_above_the_bound():
-    with pytest.raises(UserError, match=r'logit_scale 150\.0 is above most_scale 100\.0'):
-        kept_shapes(experiment('clip', 'model.logit_scale=150.0'))
+    with pytest.raises(UserError, match=r'logit_scale 150\.0 is above max_scale 100\.0'):
+        run_param_shapes(experiment('clip', 'model.logit_scale=150.0'))

@@ -13,7 +13,7 @@ from saccade.augment.sign_flip import SignFlip
 from saccade.data.frames.rows import row_of
 from saccade.data.graph.laplacian import Laplacian
 from saccade.data.graph.random_walk import RandomWalk
-from saccade.data.graph.rows import Layout, frames_of
+from saccade.data.graph.rows import FrameLayout, frames_of
 from saccade.task.base import Forward
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
@@ -52,7 +52,7 @@ def reordered(edges, seed=0):
 def batch_of(*sequences, signed=True):
     rows = [row_of(each, LENGTH) for each in sequences]
     extra = {
-        'eigenvectors': np.tile(Layout(0, 0, K, signed).eigenvectors, (len(rows), 1)),
+        'eigenvectors': np.tile(FrameLayout(0, 0, K, signed).eigenvectors, (len(rows), 1)),
         'example': np.arange(len(rows), dtype=np.int32),
         'label': np.full(len(rows), IGNORED, np.int32),
     }

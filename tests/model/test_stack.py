@@ -13,7 +13,7 @@ from counted import count_primitive
 
 from saccade.block.pre_norm import PreNorm
 from saccade.build import build
-from saccade.layers import hand_on, layer_numbers
+from saccade.layer_paths import hand_on, layer_numbers
 from saccade.model.stack import HIDDEN, layer_states, unstacked
 from saccade.ops.remat import compiler_options
 from saccade.types import LayerContext, UserError
@@ -235,7 +235,7 @@ def test_streams_are_entered_before_the_layers_and_left_after_them(name):
     for number in range(L):
         one = jax.tree.map(lambda leaf, number=number: leaf[number], params['pattern_0'])
         x = given.apply({'params': one}, x, CONTEXT, False)
-    expected = given.apply({'params': params.get('leave', {})}, x, method='reduce')
+    expected = given.apply({'params': params.get('reduce', {})}, x, method='reduce')
     assert expected.shape == X.shape
     assert_near(stream_outputs_and_gradients(name, 'unrolled')[1], expected)
 
@@ -260,7 +260,7 @@ def test_steps_through_streams_replay_the_whole(name):
 
 
 def test_what_streams_need_at_their_end_is_made_once():
-    assert jax.tree.map(jnp.shape, stream_params('two streams')['params']['leave']) == {'sum_norm': {'scale': (D,)}}
+    assert jax.tree.map(jnp.shape, stream_params('two streams')['params']['reduce']) == {'sum_norm': {'scale': (D,)}}
     assert stream_params('hyper-connections')['params'].keys() == {'pattern_0'}
     assert params()['params'].keys() == {'pattern_0', 'pattern_1'}
 

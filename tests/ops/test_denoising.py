@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.ops.denoising import Marks, Mixture, Sequential, Spans, denoise, noise_spans
+from saccade.ops.denoising import DenoiserMixture, Marks, Sequential, Spans, denoise, noise_spans
 from saccade.types import UserError
 
 T, ROWS, K = 48, 40, 32
@@ -53,7 +53,7 @@ def sides_of(mixture, key):
 
 def denoised(denoiser, seed=0):
     """For each row: what it was, what is read and what is written, as lists."""
-    found = jax.device_get(sides_of(Mixture((denoiser,), T), jax.random.key(seed)))
+    found = jax.device_get(sides_of(DenoiserMixture((denoiser,), T), jax.random.key(seed)))
     for row, length, source, read, tokens, written in zip(
         *rows(), found.source, found.source_lengths, found.tokens, found.lengths, strict=True
     ):
@@ -163,7 +163,10 @@ def test_every_way_to_cut_is_equally_probable():
 @pytest.mark.long
 def test_a_row_is_corrupted_by_its_key_alone():
     tokens, lengths = (jnp.array(each) for each in rows())
-    mixture, keys = Mixture((DENOISERS['R'], DENOISERS['S']), T), jax.random.split(jax.random.key(3), len(lengths))
+    mixture, keys = (
+        DenoiserMixture((DENOISERS['R'], DENOISERS['S']), T),
+        jax.random.split(jax.random.key(3), len(lengths)),
+    )
     whole = denoise(keys, tokens, lengths, mixture, marks(len(lengths), 2))
     some = jnp.array([70, 20, 60])
     alone = denoise(keys[some], tokens[some], lengths[some], mixture, marks(3, 2))
@@ -177,7 +180,7 @@ def test_rows_get_denoisers_by_their_weights_with_the_mode_of_each():
         Sequential(mode='[S]', weight=2.0),
         Spans(rate=0.5, mean=8.0, weight=5.0),
     )
-    found = [jax.device_get(sides_of(Mixture(denoisers, T), jax.random.key(seed))) for seed in range(20)]
+    found = [jax.device_get(sides_of(DenoiserMixture(denoisers, T), jax.random.key(seed))) for seed in range(20)]
     which = np.concatenate([each.which for each in found])
     np.testing.assert_allclose(np.bincount(which) / len(which), [1 / 8, 2 / 8, 5 / 8], atol=0.04)
     for each in found:
@@ -189,7 +192,7 @@ def test_rows_get_denoisers_by_their_weights_with_the_mode_of_each():
 
 @pytest.mark.long
 def test_the_sizes_of_a_mixture_are_reached_and_never_passed(denoiser):
-    mixture = Mixture((denoiser,), T)
+    mixture = DenoiserMixture((denoiser,), T)
     found = [side for seed in range(60) for side in denoised(denoiser, seed)]
     assert mixture.sizes == tuple(max(len(each[side]) for each in found) - minus for side, minus in ((1, 0), (2, 1)))
     spans = max(len([token for token in target if token in SENTINELS]) for _, _, target in found)
@@ -203,9 +206,12 @@ def test_the_sizes_of_a_mixture_are_reached_and_never_passed(denoiser):
         (lambda: Spans(rate=0.8, mean=3.0), 'mean must be at least 4 tokens'),
         (lambda: Sequential(least=0.5, most=0.2), 'in this order'),
         (lambda: Sequential(most=1.5), 'shares of 1'),
-        (lambda: Mixture((Spans(rate=0.15, mean=32.0),), 96).sizes, 'rows of 96 tokens lose 14.4 .* a span of 32'),
-        (lambda: Mixture((Sequential(),), 1).sizes, 'no prefix with a rest'),
-        (lambda: Mixture((), 8), 'at least one denoiser'),
+        (
+            lambda: DenoiserMixture((Spans(rate=0.15, mean=32.0),), 96).sizes,
+            'rows of 96 tokens lose 14.4 .* a span of 32',
+        ),
+        (lambda: DenoiserMixture((Sequential(),), 1).sizes, 'no prefix with a rest'),
+        (lambda: DenoiserMixture((), 8), 'at least one denoiser'),
     ],
 )
 def test_what_cannot_be_is_refused(make, said):

@@ -15,8 +15,8 @@ from saccade.ops.mask import (
     ChunkedWithMemory,
     Either,
     Full,
-    Given,
     Global,
+    PrecomputedMask,
     Prefix,
     RandomBlocks,
     SameSegment,
@@ -284,7 +284,7 @@ def test_masks_take_positions_by_row():
 
 def test_a_given_mask_is_what_was_given():
     allowed = jnp.array([[[True, False]]])
-    np.testing.assert_array_equal(Given(allowed)(jnp.arange(1), jnp.arange(2)), allowed)
+    np.testing.assert_array_equal(PrecomputedMask(allowed)(jnp.arange(1), jnp.arange(2)), allowed)
 
 
 def test_a_mask_is_a_pytree_whose_shape_parameters_are_static():

@@ -332,7 +332,7 @@ def entmax(x: np.ndarray, p: Params) -> np.ndarray:
 def scalable_softmax(x: np.ndarray, p: Params) -> np.ndarray:
     """Scores times s log(number of keys). Nakanishi 2025, Scalable-Softmax, 2501.19399."""
     scores, v = scores_and_values(x, p)
-    sharpness = p['kernel']['weighting']['sharpness'][:, None, None]
+    sharpness = p['kernel']['softmax']['sharpness'][:, None, None]
     return merged(attended(sharpness * np.log(np.arange(1, len(x) + 1))[:, None] * scores, v), p)
 
 

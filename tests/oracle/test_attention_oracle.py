@@ -12,7 +12,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops import blockwise, plain
-from saccade.ops.mask import Causal, Full, Given
+from saccade.ops.mask import Causal, Full, PrecomputedMask
 from saccade.ops.scoring import Scoring
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.score.cosine import Cosine
@@ -95,7 +95,9 @@ def test_a_mask_and_a_scale_are_those_of_torch(seed):
             q, k, v, attn_mask=mask, scale=drawn.scale, enable_gqa=drawn.G > 1
         )
 
-    assert_all_near(drawn.ours(drawn.scoring(Given(jnp.array(drawn.allowed))), by_matrix), drawn.theirs(theirs))
+    assert_all_near(
+        drawn.ours(drawn.scoring(PrecomputedMask(jnp.array(drawn.allowed))), by_matrix), drawn.theirs(theirs)
+    )
 
 
 @pytest.mark.parametrize('attend', [by_matrix, by_blocks])

@@ -21,12 +21,12 @@ import tokenizers
 
 import saccade
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
-from saccade.data.tokenizer.settings import Settings
+from saccade.data.tokenizer.settings import TokenizerSettings
 from saccade.decode.beam import Beam
 from saccade.decode.fill import Filler
 from saccade.decode.sample import Writer
 from saccade.train.trained import open_trained
-from saccade.train.translating import Asked, open_translator
+from saccade.train.translating import TranslationOptions, open_translator
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():
@@ -98,7 +98,7 @@ def test_spaces_before_punctuation_are_cleaned_up(tokenizer_folder, tmp_path, se
 
 def test_each_parameter_of_a_tokenizer_class_is_obeyed_required_or_harmless(tokenizer_folder, caplog):
     theirs = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
-    ours = Settings.next_to(find_tokenizer(tokenizer_folder))
+    ours = TokenizerSettings.next_to(find_tokenizer(tokenizer_folder))
     bases = [base.__init__ for base in type(theirs).__mro__ if '__init__' in vars(base)]
     names = {name for base in bases for name in inspect.signature(base).parameters}
     inner = {'self', 'args', 'kwargs', '_spm_precompiled_charsmap'}  # the last is written to tokenizer.json alone
@@ -211,7 +211,7 @@ def ours(folder: Path, texts: list[str]) -> list[list[int]]:
     """The same by the launchers' own path."""
     trained = open_trained(init_from=str(folder))
     if hasattr(trained.model, 'source_context_length'):
-        translator = open_translator(Asked(None, str(folder), 'latest', 1, 0.6, None, 2))
+        translator = open_translator(TranslationOptions(None, str(folder), 'latest', 1, 0.6, None, 2))
         return [each.ids for each in translator.translate(texts)]
     sampler = trained.generation.sampler(temperature=0.0)
     writer = Writer(trained.model, trained.params, trained.tokenizer, sampler, trained.generation)
@@ -293,7 +293,7 @@ def test_a_beam_obeys_the_rules(generating):
         published.change(file, suppress_tokens=[never], bad_words_ids=[free[1][:2]], eos_token_id=[end, free[1][4]])
         trained = open_trained(init_from=str(folder))
         if hasattr(trained.model, 'source_context_length'):
-            translator = open_translator(Asked(None, str(folder), 'latest', 3, 0.0, None, 1))
+            translator = open_translator(TranslationOptions(None, str(folder), 'latest', 3, 0.0, None, 1))
             found = [each.ids for each in translator.translate(TEXTS)]
         else:
             sampler = trained.generation.sampler(temperature=0.0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from saccade.sweep.record import Run, Sweep
+from saccade.sweep.record import Sweep, SweepRun
 
 PATIENCE = 120  # seconds, on a machine that does much else
 
@@ -65,7 +65,7 @@ class Told:
     said: list[str] = field(default_factory=list)
     heard: list[tuple[str, str]] = field(default_factory=list)
     on_say: Callable[[], Any] = lambda: None
-    on_change: Callable[[Run], Any] = lambda run: None
+    on_change: Callable[[SweepRun], Any] = lambda run: None
 
     def __enter__(self) -> 'Told':
         return self
@@ -77,7 +77,7 @@ class Told:
         self.said.append(text)
         self.on_say()
 
-    def changed(self, run: Run) -> None:
+    def changed(self, run: SweepRun) -> None:
         self.heard.append((run.name, run.status))
         self.on_change(run)
 
@@ -88,7 +88,7 @@ class Told:
 def sweep_of(*does: str, steps: int = 3, **changes: Any) -> Sweep:
     """A sweep of runs a, b, c, ... that do as they are told."""
     runs = tuple(
-        Run(name, name, 0, (f'--config.does={what}',), steps) for name, what in zip('abcdefgh', does, strict=False)
+        SweepRun(name, name, 0, (f'--config.does={what}',), steps) for name, what in zip('abcdefgh', does, strict=False)
     )
     base = {'seed': 0, 'steps': steps, 'model': {'width': 8}}
     fields = {'config': 'my_config.py', 'sweep': 'my_sweep.py', 'title': 'Mine', 'base': base, 'runs': runs}

@@ -12,7 +12,7 @@ from saccade.analysis.catalogue.catalogue import MIXER, Catalogue, can
 from saccade.sweep import plan
 from saccade.sweep.budget import Timing, choose, smaller
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.plan import Plan
+from saccade.sweep.plan import SweepPlan
 from saccade.sweep.sizes import sizes_of
 from saccade.train.config import load_config
 from saccade.types import UserError
@@ -51,7 +51,7 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setattr(plan.Cost, 'of', cost)
     file = tmp_path / 'my_sweep.py'
     file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC!r}\n')
-    return lambda size=None, *overrides, **known: Plan.of(CONFIG, str(file), overrides, size, **known)
+    return lambda size=None, *overrides, **known: SweepPlan.of(CONFIG, str(file), overrides, size, **known)
 
 
 def timed(folder, planned, jobs=2, seconds=30.0):

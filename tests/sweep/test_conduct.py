@@ -16,12 +16,12 @@ from pretended import Told, sweep_of, trainer, until
 from saccade.sweep import conduct
 from saccade.sweep.conduct import LAST_LINES, Conductor, carry_out, last_lines
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.local import NO_START, Local, Share, Worker
+from saccade.sweep.local import NO_START, Local, MachineShare, Worker
 from saccade.sweep.record import read_sweep
 from saccade.train.log.log import read
 from saccade.types import UserError
 
-TWO_AT_A_TIME = partial(Local, [Worker(Share()), Worker(Share())])
+TWO_AT_A_TIME = partial(Local, [Worker(MachineShare()), Worker(MachineShare())])
 
 # A launch in a process of its own, of a sweep that stands in its folder already.
 LAUNCH = """

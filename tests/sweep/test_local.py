@@ -12,7 +12,7 @@ from pretended import until
 
 from saccade.sweep import local
 from saccade.sweep.engine import Event, Job
-from saccade.sweep.local import NO_START, Local, Share, Worker, shared, shares
+from saccade.sweep.local import NO_START, Local, MachineShare, Worker, shared, shares
 from saccade.types import UserError
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else list(range(os.cpu_count()))
@@ -87,7 +87,7 @@ class TestShares:
         assert frozenset().union(*cores) <= {0, 1, 2, 5, 6}
 
     def test_one_job_has_them_all(self):
-        assert shares(1) == [Share(frozenset({0, 1, 2, 5, 6}))]
+        assert shares(1) == [MachineShare(frozenset({0, 1, 2, 5, 6}))]
 
     @pytest.mark.parametrize(('runs', 'cores'), [(8, 1), (5, 1), (4, 2), (2, 3), (1, 5)])
     def test_without_a_number_there_are_as_many_as_cores_within_the_memory(self, monkeypatch, runs, cores):
@@ -136,13 +136,13 @@ class TestShares:
     @pytest.mark.parametrize('script', ['echo no devices were found >&2; exit 6', 'exit 0', None])
     def test_without_a_gpu_cores_are_shared(self, monkeypatch, tmp_path, script):
         tool(monkeypatch, tmp_path, script)
-        assert shares(5) == [Share(frozenset({core})) for core in (0, 1, 2, 5, 6)]
+        assert shares(5) == [MachineShare(frozenset({core})) for core in (0, 1, 2, 5, 6)]
 
     @pytest.mark.parametrize(('name', 'value'), [('JAX_PLATFORMS', 'cpu'), ('CUDA_VISIBLE_DEVICES', '')])
     def test_a_gpu_that_is_not_to_be_used_is_none(self, monkeypatch, tmp_path, name, value):
         tool(monkeypatch, tmp_path, 'echo "GPU 0: H200"')
         monkeypatch.setenv(name, value)
-        assert shares(1) == [Share(frozenset({0, 1, 2, 5, 6}))]
+        assert shares(1) == [MachineShare(frozenset({0, 1, 2, 5, 6}))]
 
 
 def tool(monkeypatch, folder, script):
@@ -161,7 +161,7 @@ def test_the_cores_of_this_machine_are_those_it_may_use(monkeypatch):
 
 
 def test_jobs_begin_in_line_never_more_at_work_than_shares(engine, tmp_path):
-    both = engine(Share(), Share())
+    both = engine(MachineShare(), MachineShare())
     for name in 'abcd':
         both.submit(job(tmp_path, f'log-{name}', WAITS, tmp_path, name))
     assert both.poll() == [Event('log-a'), Event('log-b')]
@@ -181,7 +181,7 @@ def test_jobs_begin_in_line_never_more_at_work_than_shares(engine, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, 'sched_getaffinity'), reason='the system binds no process to cores')
 def test_a_job_is_bound_to_its_share_and_nobody_else_is(engine, tmp_path):
-    one, before = engine(Share(frozenset(CORES[-1:]))), os.sched_getaffinity(0)
+    one, before = engine(MachineShare(frozenset(CORES[-1:]))), os.sched_getaffinity(0)
     assert carried_out(one, job(tmp_path, 'log', 'print(os.sched_getaffinity(0))')) == 0
     assert (tmp_path / 'log').read_text().splitlines()[-1] == str({CORES[-1]})
     assert os.sched_getaffinity(0) == before
@@ -189,14 +189,14 @@ def test_a_job_is_bound_to_its_share_and_nobody_else_is(engine, tmp_path):
 
 def test_a_job_has_the_environment_of_its_share_and_the_rest_of_ours(engine, tmp_path, monkeypatch):
     monkeypatch.setenv('MINE', 'here')
-    one = engine(Share(environment={'CUDA_VISIBLE_DEVICES': '7'}))
+    one = engine(MachineShare(environment={'CUDA_VISIBLE_DEVICES': '7'}))
     print_them = 'print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["MINE"])'
     assert carried_out(one, job(tmp_path, 'log', print_them)) == 0
     assert (tmp_path / 'log').read_text().splitlines()[-1] == '7 here'
 
 
 def test_a_job_keeps_the_lock_open_hears_no_terminal_and_no_key(engine, tmp_path):
-    one = engine(Share())
+    one = engine(MachineShare())
     program = f'print(os.fstat({one.lock}).st_ino, repr(sys.stdin.read()), os.getsid(0) == os.getpid())'
     assert carried_out(one, job(tmp_path, 'log', program)) == 0
     inode = (tmp_path / 'lock').stat().st_ino
@@ -205,7 +205,7 @@ def test_a_job_keeps_the_lock_open_hears_no_terminal_and_no_key(engine, tmp_path
 
 def test_a_log_is_added_to_and_says_what_was_run(engine, tmp_path):
     one, said = (
-        engine(Share()),
+        engine(MachineShare()),
         job(tmp_path, 'log', 'print(sys.argv[1], flush=True); print("oh", file=sys.stderr)', 'two words'),
     )
     for _ in range(2):
@@ -221,12 +221,12 @@ def test_a_log_is_added_to_and_says_what_was_run(engine, tmp_path):
     [('', 0), ('sys.exit(3)', 3), ('raise ValueError', 1), ('os.kill(os.getpid(), 9)', -9)],
 )
 def test_a_job_ends_with_its_own_status(engine, tmp_path, program, status):
-    assert carried_out(engine(Share()), job(tmp_path, 'log', program)) == status
+    assert carried_out(engine(MachineShare()), job(tmp_path, 'log', program)) == status
 
 
 @pytest.mark.parametrize('made', [False, True])
 def test_a_command_that_cannot_be_started_is_a_job_that_fails(engine, tmp_path, made):
-    program, one = tmp_path / 'no-program', engine(Share())
+    program, one = tmp_path / 'no-program', engine(MachineShare())
     if made:
         program.write_text('not one that may be run')
     assert carried_out(one, Job('a', (str(program),), tmp_path / 'a.log')) == NO_START
@@ -236,14 +236,14 @@ def test_a_command_that_cannot_be_started_is_a_job_that_fails(engine, tmp_path, 
 
 def test_a_log_that_cannot_be_written_is_the_users_to_mend(engine, tmp_path):
     (tmp_path / 'file').touch()
-    one = engine(Share())
+    one = engine(MachineShare())
     one.submit(job(tmp_path / 'file', 'log'))
     with pytest.raises(UserError, match='cannot be written to'):
         one.poll()
 
 
 def test_stop_lets_those_at_work_save_and_begins_no_more(engine, tmp_path):
-    one = engine(Share(), Share())
+    one = engine(MachineShare(), MachineShare())
     one.submit(job(tmp_path, 'saves', SAVES, tmp_path))
     one.submit(job(tmp_path, 'dies', WAITS, tmp_path, 'dying'))
     one.submit(job(tmp_path, 'never', WAITS, tmp_path, 'begun'))
@@ -267,7 +267,7 @@ time.sleep(600)
 
 def test_what_does_not_end_in_time_is_killed_with_what_it_has_started(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(local, 'STOP_SECONDS', 0.2)
-    one = engine(Share())
+    one = engine(MachineShare())
     one.submit(job(tmp_path, 'log', IGNORES, tmp_path))
     one.poll()
     until((tmp_path / 'ready').exists)
@@ -283,7 +283,7 @@ def alive(pid):
 
 
 def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):
-    with Local([Worker(Share())], lock_of(tmp_path)) as one:
+    with Local([Worker(MachineShare())], lock_of(tmp_path)) as one:
         one.submit(job(tmp_path, 'saves', SAVES, tmp_path))
         one.poll()
         until((tmp_path / 'ready').exists)
@@ -291,7 +291,7 @@ def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):
 
 
 def test_a_job_that_ended_before_it_was_stopped_ends_as_it_did(engine, tmp_path):
-    worker = Worker(Share())
+    worker = Worker(MachineShare())
     one = Local([worker], lock_of(tmp_path))
     one.submit(job(tmp_path, 'log', 'sys.exit(4)'))
     one.poll()

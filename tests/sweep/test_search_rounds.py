@@ -15,7 +15,7 @@ from saccade.launch._sweeps import Launch
 from saccade.sweep import conduct, plan
 from saccade.sweep.engine import Event
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.plan import Plan
+from saccade.sweep.plan import SweepPlan
 from saccade.train.log.declarations import Declarations
 from saccade.types import Metric, UserError
 
@@ -76,7 +76,7 @@ def planned(tmp_path, monkeypatch):
     monkeypatch.setattr(plan.Cost, 'of', lambda experiment: plan.Cost(10, 60, 2, experiment.steps))
     file = tmp_path / 'my_sweep.py'
     file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC!r}\n')
-    return Plan.of(CONFIG, str(file))
+    return SweepPlan.of(CONFIG, str(file))
 
 
 def launch(folder, planned, begun, limit=10_000):

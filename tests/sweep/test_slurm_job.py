@@ -13,7 +13,7 @@ import pytest
 from pretended import until
 
 from saccade.sweep.engine import Job
-from saccade.sweep.slurm_job import OFFERED, Training, claim
+from saccade.sweep.slurm_job import OFFERED, SlurmTraining, claim
 
 pytest.importorskip('submitit')
 
@@ -70,7 +70,7 @@ class Lab:
         return Job(name, (sys.executable, str(self.folder / 'launcher.py'), f'--do={do}'), self.log(name), 'P')
 
     def training(self, *runs, offer_after=math.inf):
-        return Training(runs, self.folder, offer_after)
+        return SlurmTraining(runs, self.folder, offer_after)
 
     def log(self, name):
         return self.folder / f'{name}.log'

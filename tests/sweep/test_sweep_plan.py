@@ -11,10 +11,10 @@ from rich.console import Console
 
 from saccade.sweep import plan
 from saccade.sweep.match import TOLERANCE
-from saccade.sweep.plan import Plan, as_overrides
+from saccade.sweep.plan import SweepPlan, as_overrides
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.setup import Cost
+from saccade.train.setup import ExperimentCost
 from saccade.types import UserError
 
 CONFIG = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
@@ -31,7 +31,7 @@ def make(tmp_path):
     def make(overrides=(), title='Title.', config=CONFIG, **spec):
         file = tmp_path / 'my_sweep.py'
         file.write_text(f'"""{title}\n\nMore."""\n\n\ndef get_sweep():\n    return {spec!r}\n')
-        return Plan.of(config, str(file), overrides)
+        return SweepPlan.of(config, str(file), overrides)
 
     return make
 
@@ -39,7 +39,7 @@ def make(tmp_path):
 @pytest.fixture
 def uncounted(monkeypatch):
     """Leave the cost of a variant uncounted, for tests of what is asked for."""
-    monkeypatch.setattr(plan.Cost, 'of', lambda experiment: Cost(10, 60, 2, experiment.steps))
+    monkeypatch.setattr(plan.Cost, 'of', lambda experiment: ExperimentCost(10, 60, 2, experiment.steps))
 
 
 def refusal(make, *args, **spec):
@@ -78,7 +78,7 @@ class TestRuns:
         assert make(title='Which depth?', runs={'grid': {LAYERS: [1]}}).sweep.title == 'Which depth?'
         file = tmp_path / 'depth.py'
         file.write_text('def get_sweep(): return dict(runs=dict(list=[{}]))')
-        assert Plan.of(CONFIG, str(file)).sweep.title == 'depth'
+        assert SweepPlan.of(CONFIG, str(file)).sweep.title == 'depth'
 
     def test_overrides_of_the_base_hold_for_every_run(self, make):
         planned = make(['--config.model.layers=2', '--config.steps=7'], runs={'grid': {HEADS: [1, 2]}})
@@ -119,7 +119,7 @@ class TestRuns:
             '    peaks = list(np.array([0.25, 0.125]))\n'
             '    return dict(runs=dict(grid={"schedule": parts, "schedule.peak": peaks}))\n'
         )
-        planned = Plan.of(CONFIG, str(file))
+        planned = SweepPlan.of(CONFIG, str(file))
         assert [config['schedule']['peak'] for config in configs(planned)] == [0.25, 0.125, 0.25, 0.125]
         assert planned.variants[0].name == 'schedule=Constant+warmup=1,peak=0.25'
 
@@ -206,11 +206,11 @@ class TestRuns:
         missing, empty = tmp_path / 'missing.py', tmp_path / 'empty.py'
         empty.write_text('get_sweep = 3')
         with pytest.raises(UserError, match=r'missing.py: there is no such file; those we ship'):
-            Plan.of(CONFIG, str(missing))
+            SweepPlan.of(CONFIG, str(missing))
         with pytest.raises(UserError, match=r'empty.py: it defines no get_sweep\(\)'):
-            Plan.of(CONFIG, str(empty))
+            SweepPlan.of(CONFIG, str(empty))
         with pytest.raises(UserError, match=r'--config=.*missing.py: there is no such file'):
-            Plan.of(str(missing), str(Path(CONFIG).parents[1] / 'sweeps/heads.py'))
+            SweepPlan.of(str(missing), str(Path(CONFIG).parents[1] / 'sweeps/heads.py'))
 
 
 @pytest.mark.long
@@ -245,7 +245,7 @@ def test_whatever_a_part_of_the_users_raises_is_one_line(make, tmp_path, monkeyp
 
 
 def cost_of(overrides):
-    return Cost.of(Experiment.of(load_config(CONFIG, overrides)))
+    return ExperimentCost.of(Experiment.of(load_config(CONFIG, overrides)))
 
 
 def assert_matched(planned, what):

@@ -16,7 +16,7 @@ import pytest
 from pretended import until
 
 from saccade.sweep.engine import Event, Job
-from saccade.sweep.local import Local, Share, Worker
+from saccade.sweep.local import Local, MachineShare, Worker
 from saccade.types import UserError
 
 pytestmark = pytest.mark.long
@@ -87,7 +87,7 @@ class Lab:
 
 @pytest.fixture
 def workers():
-    found = [Worker(Share()), Worker(Share())]
+    found = [Worker(MachineShare()), Worker(MachineShare())]
     yield found
     for worker in found:
         if worker.job:

@@ -9,7 +9,7 @@ from pretended import sweep_of
 
 from saccade.sweep import plan
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.plan import Plan
+from saccade.sweep.plan import SweepPlan
 from saccade.sweep.tune import Tune
 from saccade.train.config import load_config
 from saccade.types import UserError
@@ -27,7 +27,7 @@ def make(tmp_path, monkeypatch):
     def make(**spec):
         file = tmp_path / 'my_sweep.py'
         file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {spec!r}\n')
-        return Plan.of(CONFIG, str(file))
+        return SweepPlan.of(CONFIG, str(file))
 
     return make
 

@@ -57,7 +57,7 @@ def test_a_batch_of_padding_costs_nothing():
 
 def judged(logits, label, example, names):
     predictions = {'logits': np.array(logits, np.float32), 'label': np.array(label), 'example': np.array(example)}
-    return Classification().judge(predictions, SimpleNamespace(names=names))
+    return Classification().evaluate(predictions, SimpleNamespace(names=names))
 
 
 def test_the_chunks_of_an_example_are_pooled_by_the_mean_of_their_logits():

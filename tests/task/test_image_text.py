@@ -106,7 +106,7 @@ def test_rows_spread_over_devices_give_the_loss_and_the_gradient_of_all(task):
 
 def test_retrieval_is_measured_both_ways_and_without_padding():
     found = Contrastive().predict(Given(), {'weight': jnp.ones(2)}, batch())
-    measured = Contrastive().judge(jax.tree.map(np.asarray, found), SimpleNamespace())
+    measured = Contrastive().evaluate(jax.tree.map(np.asarray, found), SimpleNamespace())
     expected = logits(batch())
     for way, of in {'image_to_text': expected, 'text_to_image': expected.T}.items():
         rank = (of >= np.diag(of)[:, None]).sum(axis=-1)

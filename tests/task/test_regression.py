@@ -48,7 +48,7 @@ def test_the_chunks_of_an_example_are_pooled_by_their_mean():
         'value': np.array([1.0, 1.0, 5.0, -1.0, np.nan], np.float32),
         'example': np.array([0, 0, 1, 2, -1]),
     }
-    found = Regression().judge(predictions, SimpleNamespace())
+    found = Regression().evaluate(predictions, SimpleNamespace())
     assert found['mean_squared_error'].value == pytest.approx((1 + 0 + 1) / 3)
     assert found['pearson'].value == pytest.approx(np.corrcoef([2, 5, 0], [1, 5, -1])[0, 1])
     assert found['spearman'].value == pytest.approx(1.0)

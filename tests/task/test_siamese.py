@@ -74,7 +74,7 @@ def test_predicted_similarities_are_in_the_unit_of_the_values_and_are_judged_by_
     batch = blank(2, value=jnp.array(2 * cosines + 1, jnp.float32))
     found = CosineRegression(highest=5.0).predict(model, params, batch)
     np.testing.assert_allclose(found['logits'][:, 0], 5.0 * cosines, rtol=NEAR)
-    measured = CosineRegression(highest=5.0).judge(jax.device_get(found), SimpleNamespace())
+    measured = CosineRegression(highest=5.0).evaluate(jax.device_get(found), SimpleNamespace())
     assert measured['spearman'].value == pytest.approx(1.0)
 
 
@@ -92,7 +92,7 @@ def test_ranking_is_the_cross_entropy_of_the_right_text_among_all_second_and_thi
 def test_ranking_is_judged_among_the_texts_of_the_whole_split():
     vectors = unit(np.random.default_rng(3).normal(size=(300, 2, WIDTH)))
     example = np.where(np.arange(300) < 290, np.arange(300), -1)
-    found = MultipleNegatives().judge({'vectors': vectors, 'example': example}, SimpleNamespace())
+    found = MultipleNegatives().evaluate({'vectors': vectors, 'example': example}, SimpleNamespace())
     scores = vectors[:290, 0] @ vectors[:290, 1].T
     ranks = (scores >= np.diagonal(scores)[:, None]).sum(axis=-1)
     assert found['mrr'].value == pytest.approx((1 / ranks).mean())
@@ -107,7 +107,7 @@ def test_the_triplet_loss_is_the_difference_of_euclidean_distances_over_a_margin
     assert found['loss'].mean() == pytest.approx(np.maximum(0.7 - margins, 0).mean(), rel=NEAR)
     assert found['accuracy'].mean() == pytest.approx((margins > 0).mean())
     predicted = jax.device_get(Triplet().predict(model, params, blank(3)))
-    assert Triplet().judge(predicted, SimpleNamespace())['accuracy'].value == pytest.approx((margins > 0).mean())
+    assert Triplet().evaluate(predicted, SimpleNamespace())['accuracy'].value == pytest.approx((margins > 0).mean())
 
 
 def rows(*examples):

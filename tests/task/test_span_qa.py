@@ -253,7 +253,7 @@ def test_exact_match_and_f1_are_those_of_squad(null):
     )
     gold = [spoiled[number % len(spoiled)](text) for number, text in enumerate(answers)]
     expected = np.mean([official(*pair) for pair in zip(gold, answers, strict=True)], axis=0)
-    judged = SpanQA(null=null).judge(found, Asked(windows, gold))
+    judged = SpanQA(null=null).evaluate(found, Asked(windows, gold))
     assert [judged[name].value for name in ('exact_match', 'f1')] == pytest.approx(expected.tolist())
     assert 0 < expected[0] < expected[1] < 1
     assert all(judged[name].low <= judged[name].value <= judged[name].high for name in judged)

@@ -40,9 +40,9 @@ def test_a_token_without_a_label_has_no_gradient():
     assert (np.abs(gradient[LABELS != IGNORED]).max(axis=-1) > 0).all()
 
 
-def judge(labels, tags, example, **settings):
+def evaluate(labels, tags, example, **settings):
     predictions = {'labels': np.array(labels), 'tags': np.array(tags), 'example': np.array(example)}
-    return Tagging(**settings).judge(predictions, SimpleNamespace(names=NAMES))
+    return Tagging(**settings).evaluate(predictions, SimpleNamespace(names=NAMES))
 
 
 def test_entities_are_those_of_whole_sentences():

@@ -103,7 +103,7 @@ def test_it_predicts_what_is_written_of_the_sources_whatever_the_targets_are():
 def test_texts_are_judged_beside_the_reference_of_their_row():
     split = SimpleNamespace(text=lambda ids: ' '.join(map(str, ids)), references={4: '7 8', 1: '9'})
     predictions = {'tokens': np.array([[7, 8, 2], [9, 9, 2], [0, 0, 0]]), 'counts': np.array([2, 2, 0])}
-    judged = task().judge(predictions | {'row': np.array([4, 1, -1])}, split)
+    judged = task().evaluate(predictions | {'row': np.array([4, 1, -1])}, split)
     assert judged['exact_match'].value == 0.5
 
 

@@ -11,7 +11,7 @@ import pytest
 from saccade.analysis.inspect.inspection import inspect_config, inspect_run
 from saccade.train import loop
 from saccade.train.config import load_config
-from saccade.train.evaluate import Asked, evaluate_run
+from saccade.train.evaluate import EvaluationOptions, evaluate_run
 from saccade.types import UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -133,8 +133,8 @@ def test_evaluating_and_looking_inside_report_faults_of_the_data_before_they_rea
     (folder / 'run').mkdir()
     (folder / 'run/config.json').write_text(json.dumps(made))  # and no checkpoint, as would be said if it were read
     for work in (
-        lambda: evaluate_run('run', Asked()),
-        lambda: evaluate_run('run', Asked(data=(f'--config.data.path={changes["data__path"]}',))),
+        lambda: evaluate_run('run', EvaluationOptions()),
+        lambda: evaluate_run('run', EvaluationOptions(data=(f'--config.data.path={changes["data__path"]}',))),
         lambda: inspect_run('run'),
         lambda: inspect_config(made, 'experiment'),
     ):

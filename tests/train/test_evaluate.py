@@ -43,7 +43,7 @@ class Task:
     def predict(self, model, params, rows):
         return {'y': rows['x'] @ params['w'], 'row': rows['row']}
 
-    def judge(self, predictions, split):
+    def evaluate(self, predictions, split):
         seen.append((predictions['row'].tolist(), predictions['y'].tolist()))
         return {'sum': SimpleNamespace(value=float(predictions['y'].sum()), low=0.0, high=0.0)}
 
@@ -98,7 +98,7 @@ from saccade.train.config import load_config
 
 experiment, workdir, limit, *overrides = sys.argv[1:]
 seen, read = {}, []
-predict, judge = translation.Translation.predict, translation.Translation.judge
+predict, evaluate = translation.Translation.predict, translation.Translation.evaluate
 
 
 def also_logits(task, model, params, batch):
@@ -109,10 +109,10 @@ def also_logits(task, model, params, batch):
 def digested(task, predictions, split):
     seen.update({name: hashlib.sha256(np.ascontiguousarray(part)).hexdigest() for name, part in predictions.items()})
     seen['rows'] = len(predictions['row'])
-    return judge(task, predictions, split)
+    return evaluate(task, predictions, split)
 
 
-translation.Translation.predict, translation.Translation.judge = also_logits, digested
+translation.Translation.predict, translation.Translation.evaluate = also_logits, digested
 run = loop.Run(load_config(experiment, overrides), workdir, loop.Options(quiet=True))
 prepared = run.prepared
 rows = type(prepared.splits['validation'].rows)

@@ -16,7 +16,7 @@ from saccade.train.device_memory import peak_bytes
 from saccade.train.experiment import Experiment
 from saccade.train.fitting import too_large
 from saccade.train.loop import Options, Run
-from saccade.train.plan import Plan
+from saccade.train.plan import RunPlan
 from saccade.train.setup import make_backend
 from saccade.types import UserError
 
@@ -87,7 +87,7 @@ def test_a_model_that_is_too_large_by_itself_gets_no_batch_size(compiled):
     ],
 )
 def test_a_plan_warns_of_a_step_that_takes_nearly_all_memory(peak, limit, memory):
-    made = Plan('', '', {}, 1, 1, 8, peak * MIB, 0, None, [], [], [], limit=limit and limit * MIB)
+    made = RunPlan('', '', {}, 1, 1, 8, peak * MIB, 0, None, [], [], [], limit=limit and limit * MIB)
     assert made.lines()[-len(memory) :] == memory
     assert not any(line.startswith('warning') for line in made.lines()[: -len(memory)])
 

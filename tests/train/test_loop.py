@@ -13,7 +13,7 @@ from saccade.train.backend import JitBackend
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.loop import Run
 from saccade.train.meter import IN_FLIGHT, Meter
-from saccade.train.plan import Plan
+from saccade.train.plan import RunPlan
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
@@ -29,7 +29,7 @@ class Done(JitBackend):
 
 @pytest.fixture
 def meter():
-    return Meter(Plan('', '', {}, 1, 1, 8, 0, 0, None, [], [], []), Done())
+    return Meter(RunPlan('', '', {}, 1, 1, 8, 0, 0, None, [], [], []), Done())
 
 
 def metrics(loss=1.0, down=1.0, up=1.0):

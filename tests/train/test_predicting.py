@@ -164,7 +164,7 @@ def test_predictions_of_a_file_are_what_an_evaluation_of_it_counts(kind, files, 
     found = outputs_of(predictor, *given_of(kind, split, predictor, files))
     batches = eval_batches(split, 8)
     task = predictor.task
-    expected = task.judge(predictions(task, predictor.model, predictor.params, batches), split)
+    expected = task.evaluate(predictions(task, predictor.model, predictor.params, batches), split)
     measured = recounted(kind, split, found, files)
     assert measured.keys() == expected.keys()
     for name, metric in expected.items():

@@ -16,8 +16,8 @@ from saccade.train.backend import OnMesh
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.mesh import make_mesh
-from saccade.train.plan import Plan
-from saccade.train.setup import Cost, batches_like, learner_on, make_backend, make_learner
+from saccade.train.plan import RunPlan
+from saccade.train.setup import ExperimentCost, batches_like, learner_on, make_backend, make_learner
 from saccade.types import UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -39,8 +39,8 @@ def experiment(path='causal_lm/quickstart.py', **changes):
 def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes, again):
     run = experiment(model__layers=2, **changes)
     backend = make_backend(run)
-    plan = Plan.of('', backend, run.model, run.batch_size * run.data().context_length)
-    cost = Cost.of(run)
+    plan = RunPlan.of('', backend, run.model, run.batch_size * run.data().context_length)
+    cost = ExperimentCost.of(run)
     assert (cost.parameters, cost.flops, cost.tokens) == (plan.total, plan.flops, plan.tokens)
     (line,) = (line for line in plan.lines() if line.startswith('a step '))
     said = f'; {plan.hardware_flops:.3g} with what is computed again' if again else ''
@@ -77,7 +77,7 @@ def test_the_cost_of_quickstart_is_what_one_counts_by_hand():
     """D = 192, F = 8/3 D: a step is forward and twice that backward, the scores of all pairs included."""
     D, F, L, V, T, B = 192, 512, 4, 512, 128, 16
     matrices = L * (4 * D * D + 3 * D * F)
-    cost = Cost.of(experiment())
+    cost = ExperimentCost.of(experiment())
     assert cost.parameters == matrices + V * D + (2 * L + 1) * D
     assert cost.tokens == B * T
     assert cost.steps == 800
@@ -100,8 +100,8 @@ def test_what_is_computed_again_is_no_part_of_what_the_model_needs(runner, polic
     run = experiment(model__layers=2, model__run={'use': f'model.stack:{runner}', 'remat': policy})
     learner, rows = make_learner(run), run.data().batch_like(run.batch_size)
     state = jax.eval_shape(learner.init, jax.random.key_data(jax.random.key(0)), rows)
-    needed = Cost.of(experiment(model__layers=2)).flops
-    assert model_flops(learner.train_step, state, rows) == Cost.of(run).flops == needed
+    needed = ExperimentCost.of(experiment(model__layers=2)).flops
+    assert model_flops(learner.train_step, state, rows) == ExperimentCost.of(run).flops == needed
     assert (flops(learner.train_step, state, rows) > needed) == again
 
 
@@ -109,13 +109,13 @@ def test_what_is_computed_again_is_no_part_of_what_the_model_needs(runner, polic
 def test_counting_makes_no_arrays():
     """Such a model would need terabytes."""
     before = len(jax.live_arrays())
-    assert Cost.of(experiment(model__width=6 * 2**16, model__layers=1)).parameters > 10**12
+    assert ExperimentCost.of(experiment(model__width=6 * 2**16, model__layers=1)).parameters > 10**12
     assert len(jax.live_arrays()) <= before
 
 
 def test_parts_that_do_not_fit_are_refused():
     with pytest.raises(UserError, match='width 192 is not divisible by 5 heads'):
-        Cost.of(experiment(model__block__mixer__heads=5))
+        ExperimentCost.of(experiment(model__block__mixer__heads=5))
 
 
 CAUSAL, MASKED, ADAM = "{'use': 'task.causal_lm:CausalLM'}", "{'use': 'task.masked_lm:MaskedLM'}", 'optimizer__rule__'
@@ -181,7 +181,7 @@ SYSTEM = "[{'use': 'os:system', 'command': 'touch executed'}]"
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_compiled(path, changes, words):
     with pytest.raises(UserError, match=words) as refusal:
-        Cost.of(experiment(f'{path}/quickstart.py', **changes))
+        ExperimentCost.of(experiment(f'{path}/quickstart.py', **changes))
     assert '\n' not in str(refusal.value)
 
 

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from saccade.analysis.report.figures import Table
 from saccade.analysis.report.runs import read_study
-from saccade.sweep.plan import Plan, Variant
+from saccade.sweep.plan import SweepPlan, Variant
 from saccade.sweep.record import Sweep
 from saccade.train.next_steps import Launched, what_next
 from saccade.train.process.terminal import say
-from saccade.train.setup import Cost
+from saccade.train.setup import ExperimentCost
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
@@ -40,8 +40,8 @@ class TestMarkupIsText:
         assert all(f'{where} {text}' in shown for where in ('title', 'head', 'cell'))
 
     def test_in_the_table_of_a_sweep(self, text):
-        cost = Cost(parameters=1, tokens=1, steps=1, flops=1)
-        plan = Plan(Sweep('', '', '', {}, ()), (Variant(text, (), cost, {}),))
+        cost = ExperimentCost(parameters=1, tokens=1, steps=1, flops=1)
+        plan = SweepPlan(Sweep('', '', '', {}, ()), (Variant(text, (), cost, {}),))
         assert text in printed(lambda console: console.print(plan.table()))
 
 

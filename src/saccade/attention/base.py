@@ -88,8 +88,7 @@ class CachingKernel(Module):
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
         """Return the scoring with the softmax variant."""
-        # 'weighting' is the name in checkpoints.
-        return scoring.replace(softmax=self.softmax(name='weighting')(heads))
+        return scoring.replace(softmax=self.softmax(name='softmax')(heads))
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> Cache:
         """Return an empty KV cache with `capacity` slots per row."""
@@ -113,7 +112,7 @@ class ScoreKernel(CachingKernel):
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
         """Return the scoring with the softmax variant, and with dropout of the weights in training."""
-        scoring = scoring.replace(softmax=self.softmax(name='weighting')(heads))
+        scoring = scoring.replace(softmax=self.softmax(name='softmax')(heads))
         if not (train and self.dropout):
             return scoring
         return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))

@@ -17,7 +17,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from saccade.layers import hands_on
+from saccade.layer_paths import hands_on
 from saccade.module import Layer
 from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Part, State, UserError
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
-from saccade.ops.mask import Given, MaskBase
+from saccade.ops.mask import MaskBase, PrecomputedMask
 from saccade.ops.scoring import Scoring
 from saccade.types import CachedKeys, Keys, LayerContext, Mixed, Queries, Values
 
@@ -119,7 +119,7 @@ class Cache:
         segments = 1 if context.segments is None else context.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(context.positions, self.positions) & same
-        scoring = scoring.replace(mask=Given(allowed), dropout=None)
+        scoring = scoring.replace(mask=PrecomputedMask(allowed), dropout=None)
         return scoring, heads_first(self.k), heads_first(self.values())
 
     def _changed(

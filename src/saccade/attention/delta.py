@@ -12,8 +12,7 @@ al. 2024, "Unlocking State-Tracking in Linear RNNs", https://arxiv.org/abs/2411.
 Cost: B T N (H + C) (H + V + C) and the projections, for chunks of C; the decoding state is B N H V.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -23,25 +22,11 @@ from saccade.attention.memory_base import FixedState
 from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
 from saccade.ops.delta import correct, unit
+from saccade.ops.initializers import log_rate, step_bias
 from saccade.ops.linear_attention import Memory
 from saccade.types import Hidden, LayerContext, Norm, Part, Queries
 
-__all__ = ['Delta', 'log_rate', 'step_bias']
-
-
-def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
-    """Initialise log r with uniform r; the bounds are Mamba-2's (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""
-    return lambda key, shape: jnp.log(jax.random.uniform(key, shape, minval=least, maxval=most))
-
-
-def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
-    """Initialise c with log-uniform softplus(c); the bounds are Mamba-2's."""
-
-    def make(key: Any, shape: tuple[int, ...]) -> Array:
-        steps = jnp.exp(jax.random.uniform(key, shape, minval=jnp.log(least), maxval=jnp.log(most)))
-        return steps + jnp.log(-jnp.expm1(-steps))
-
-    return make
+__all__ = ['Delta']
 
 
 class Delta(FixedState):

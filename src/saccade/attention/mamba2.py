@@ -19,10 +19,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.attention.delta import log_rate, step_bias
 from saccade.attention.memory_base import FixedState
 from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
+from saccade.ops.initializers import log_rate, step_bias
 from saccade.ops.linear_attention import Memory, retain
 from saccade.types import Count, Hidden, LayerContext, Norm, Part, Queries
 

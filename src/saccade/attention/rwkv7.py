@@ -27,14 +27,15 @@ from jaxtyping import Array, Float
 
 from saccade.attention.memory_base import FixedStateBase
 from saccade.axes import parameter
-from saccade.layers import earlier, hand_on
+from saccade.layer_paths import earlier, hand_on
 from saccade.norm.layer import LayerNorm
 from saccade.ops.convolution import token_before
 from saccade.ops.delta import replace, unit
+from saccade.ops.initializers import decay_bias
 from saccade.ops.linear_attention import Memory
 from saccade.types import Activation, Count, Hidden, LayerContext, Norm, Part, Queries
 
-__all__ = ['RWKV7', 'decay_bias']
+__all__ = ['RWKV7']
 
 
 @struct.dataclass
@@ -46,15 +47,6 @@ class ShiftedState:
 
     memory: Memory
     newest: Float[Array, 'B D']
-
-
-def decay_bias(least: float = -5.5, most: float = 0.5) -> Callable[..., Array]:
-    """Initialise d linearly over features, from slowest to fastest decay; the bounds are the authors' code's."""
-
-    def make(key: Any, shape: tuple[int, ...]) -> Array:
-        return jnp.linspace(least, most, shape[0] * shape[1]).reshape(shape)
-
-    return make
 
 
 class RWKV7(FixedStateBase):

@@ -12,7 +12,7 @@ attention. No cross-attention; keys and values shared by layers (`block.shared_k
 from typing import Any, ClassVar
 
 from saccade.attention.multi_head import MultiHead, SharedKV
-from saccade.layers import earlier, hand_on
+from saccade.layer_paths import earlier, hand_on
 from saccade.types import (
     Capabilities,
     Hidden,

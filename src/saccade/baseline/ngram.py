@@ -53,7 +53,7 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class NgramCounts:
     """n-gram counts: the number of times that each token followed each history of one length. Keys are sorted."""
 
     vocabulary: int
@@ -64,7 +64,7 @@ class Counts:
     buckets: np.ndarray
 
     @classmethod
-    def of(cls, histories: np.ndarray, words: np.ndarray, vocabulary: int) -> 'Counts':
+    def of(cls, histories: np.ndarray, words: np.ndarray, vocabulary: int) -> 'NgramCounts':
         """Count the words that follow each history; histories below 0 are left out."""
         known = histories >= 0
         pairs, pair_counts = np.unique(histories[known] * vocabulary + words[known], return_counts=True)
@@ -90,7 +90,7 @@ class NGram:
     """
 
     vocabulary: int
-    counts: tuple[Counts, ...]
+    counts: tuple[NgramCounts, ...]
     weights: tuple[np.ndarray, ...]
 
     @classmethod
@@ -153,11 +153,11 @@ def _nats(train: TextSplit, validation: TextSplit, vocabulary: int, order: int) 
     return float(-np.log(NGram.fit(known, vocabulary).probabilities(asked)).mean())
 
 
-def _counted(targets: Targets, vocabulary: int) -> tuple[Counts, ...]:
-    return tuple(Counts.of(history, targets.words, vocabulary) for history in targets.histories)
+def _counted(targets: Targets, vocabulary: int) -> tuple[NgramCounts, ...]:
+    return tuple(NgramCounts.of(history, targets.words, vocabulary) for history in targets.histories)
 
 
-def _look_up(counts: Sequence[Counts], targets: Targets) -> list[tuple[np.ndarray, np.ndarray]]:
+def _look_up(counts: Sequence[NgramCounts], targets: Targets) -> list[tuple[np.ndarray, np.ndarray]]:
     return [level.look_up(history, targets.words) for level, history in zip(counts, targets.histories, strict=True)]
 
 

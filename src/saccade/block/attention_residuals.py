@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float
 
 from saccade.axes import parameter
 from saccade.block.base import BlockBase
-from saccade.layers import Depth, hand_on
+from saccade.layer_paths import Depth, hand_on
 from saccade.types import Hidden, LayerContext, Part, State
 
 __all__ = ['AttentionResiduals']

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from saccade.axes import parameter
 from saccade.block.pre_norm import PreNorm
-from saccade.layers import Depth, hand_on
+from saccade.layer_paths import Depth, hand_on
 from saccade.types import Hidden, LayerContext, State
 
 __all__ = ['DenseFormer']

@@ -19,7 +19,7 @@ from typing import Any
 from saccade.cloud.command import Command, CommandResult, CommandRunner, DryRun
 from saccade.cloud.gcloud import Gcloud, refusal, refused
 from saccade.cloud.pack import files_of
-from saccade.cloud.plan import Plan
+from saccade.cloud.plan import LaunchPlan
 from saccade.cloud.tpu import READY, TPU, RetryPolicy, bring_up, require_done
 from saccade.types import UserError
 
@@ -36,7 +36,7 @@ _INTERRUPTED = 130  # a shell's status for Ctrl-C
 
 
 @dataclass(frozen=True)
-class Training:
+class CloudTraining:
     """Training to launch: the experiment, its folder and its bucket.
 
     Attributes:
@@ -64,7 +64,7 @@ class Training:
         overrides: Sequence[str],
         bucket: str,
         environment: Sequence[str],
-    ) -> 'Training':
+    ) -> 'CloudTraining':
         """Check that the hosts can find the named files.
 
         Raises:
@@ -99,13 +99,13 @@ class LaunchResult:
     status: int = 0
     restarts: int = 0
     why: str | None = None
-    stands: bool = False
+    tpu_exists: bool = False
 
 
 class Launch:
     """Launch of a training on a TPU slice, from its creation to its deletion or release to the user."""
 
-    def __init__(self, tpu: TPU, training: Training, archive: Path, retry: RetryPolicy, keep: bool = True) -> None:
+    def __init__(self, tpu: TPU, training: CloudTraining, archive: Path, retry: RetryPolicy, keep: bool = True) -> None:
         """Store the parts of a launch.
 
         Args:
@@ -116,7 +116,7 @@ class Launch:
         self._archive, self._keep = archive, keep
         self._reached, self._restarts = False, 0
 
-    def plan(self) -> Plan:
+    def plan(self) -> LaunchPlan:
         """Return the commands of a first launch without failures."""
         runner = DryRun(self.tpu.rehearsed())
         self._run(runner, lambda text: None)
@@ -124,7 +124,7 @@ class Launch:
         besides = {'to have the training save and end': self.stop(), again: self.tpu.delete()}
         if self._keep:
             besides['the TPU still exists at the end, and costs money; to delete it'] = self.tpu.delete()
-        return Plan(runner.commands, tuple(self._missing()), besides)
+        return LaunchPlan(runner.commands, tuple(self._missing()), besides)
 
     def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> LaunchResult:
         """Carry out the launch, and report a TPU that still exists and costs money.
@@ -161,8 +161,8 @@ class Launch:
             )
             status, why = _INTERRUPTED, None
         finally:
-            stands = self._leave(runner, say, keep)
-        return LaunchResult(status, self._restarts, why, stands)
+            tpu_exists = self._leave(runner, say, keep)
+        return LaunchResult(status, self._restarts, why, tpu_exists)
 
     def stop(self) -> Command:
         """Return the command that has the training save and end on every host."""
@@ -260,9 +260,9 @@ class Teardown:
     def __init__(self, tpu: TPU) -> None:
         self.tpu = tpu
 
-    def plan(self) -> Plan:
+    def plan(self) -> LaunchPlan:
         """Return the plan of the deletion: one command."""
-        return Plan([self.tpu.delete()])
+        return LaunchPlan([self.tpu.delete()])
 
     def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> LaunchResult:
         """Delete the slice.

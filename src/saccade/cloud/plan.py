@@ -10,7 +10,7 @@ from saccade.cloud.command import Command
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """Commands of a launch, and the conditions of those that may follow.
 
     Attributes:

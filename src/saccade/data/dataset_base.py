@@ -22,7 +22,7 @@ BySplit = Mapping[str, Arrays]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class DatasetSource:
     """Source of a dataset: its examples by split.
 
     Attributes:
@@ -96,22 +96,22 @@ class DatasetBase(ABC):
         """Cache key of the arrays in addition to the source and the processor: all other settings that affect them."""
 
     @abstractmethod
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         """Open the source of the dataset."""
 
     @abstractmethod
-    def _make_processor(self, source: Source, cache: Path) -> Any:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> Any:
         """Make the processor from the training split, or load it from the cache."""
 
-    def _write(self, source: Source, processor: Any, folder: Path) -> None:
+    def _write(self, source: DatasetSource, processor: Any, folder: Path) -> None:
         """Write the arrays of each split into a folder named after it."""
         for name, arrays in self._arrays(source, processor).items():
             write_arrays(folder / name, arrays)
 
-    def _arrays(self, source: Source, processor: Any) -> BySplit:
+    def _arrays(self, source: DatasetSource, processor: Any) -> BySplit:
         """Return the arrays of each split, if they fit in memory."""
         raise NotImplementedError
 
     @abstractmethod
-    def _splits(self, arrays: BySplit, source: Source, frame: Any, processor: Any) -> dict[str, Split]:
+    def _splits(self, arrays: BySplit, source: DatasetSource, frame: Any, processor: Any) -> dict[str, Split]:
         """Build rows from the arrays of each split."""

@@ -14,7 +14,7 @@ from jaxtyping import Int
 from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import RecordSource, strings
-from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.dataset_base import BySplit, DatasetBase, DatasetSource
 from saccade.data.processor_base import ProcessorBase
 from saccade.data.split import Split
 from saccade.paths import expanded
@@ -95,12 +95,12 @@ class LabelledFilesBase(LabelledBase):
     def _split(self, found: Labelled, processor: ProcessorBase) -> Split:
         """Make rows of labelled examples."""
 
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         splits, changes = self._labelled(cache)
-        return Source(splits, digest(type(self).__name__, changes))
+        return DatasetSource(splits, digest(type(self).__name__, changes))
 
-    def _arrays(self, source: Source, processor: ProcessorBase) -> BySplit:
+    def _arrays(self, source: DatasetSource, processor: ProcessorBase) -> BySplit:
         return {name: {'labels': np.asarray(found.labels, np.int32)} for name, found in source.splits.items()}
 
-    def _splits(self, arrays: BySplit, source: Source, frame: Any, processor: ProcessorBase) -> dict[str, Split]:
+    def _splits(self, arrays: BySplit, source: DatasetSource, frame: Any, processor: ProcessorBase) -> dict[str, Split]:
         return {name: self._split(found, processor) for name, found in source.splits.items()}

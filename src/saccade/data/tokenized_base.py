@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data.cache import digest, trained
-from saccade.data.dataset_base import DatasetBase, Source
+from saccade.data.dataset_base import DatasetBase, DatasetSource
 from saccade.data.rows.frame import Frame
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.room import most_tokens, require_room
@@ -54,7 +54,7 @@ class TokenizedBase(DatasetBase):
         """
         return Frame.of(processor, self.context_length)
 
-    def _make_processor(self, source: Source, cache: Path) -> Tokenizer:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> Tokenizer:
         corpus = digest(source.digest, self._columns)
         return trained(self.tokenizer, lambda: self._texts(source.splits['train']), corpus, cache)
 

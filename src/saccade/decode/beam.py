@@ -46,7 +46,7 @@ __all__ = ['Beam']
 
 
 @struct.dataclass
-class Texts:
+class Hypotheses:
     """Hypotheses of each row, the best first.
 
     Attributes:
@@ -59,15 +59,15 @@ class Texts:
     counts: Int[Array, 'B K']
     scores: Float[Array, 'B K']
 
-    def at(self, places: Int[Array, 'B J']) -> 'Texts':
+    def at(self, places: Int[Array, 'B J']) -> 'Hypotheses':
         """Return the hypotheses at these indices of each row."""
         return jax.tree.map(lambda leaf: _picked(leaf, places), self)
 
-    def best(self, count: int) -> 'Texts':
+    def best(self, count: int) -> 'Hypotheses':
         """Return the `count` hypotheses with the highest scores."""
         return self.at(jax.lax.top_k(self.scores, count)[1])
 
-    def joined(self, others: 'Texts') -> 'Texts':
+    def joined(self, others: 'Hypotheses') -> 'Hypotheses':
         """Return these hypotheses followed by others."""
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), self, others)
 
@@ -86,8 +86,8 @@ class _Now:
 
     state: State
     newest: Int[Array, 'B K']
-    live: tuple[Texts, ...]
-    finished: tuple[Texts, ...]
+    live: tuple[Hypotheses, ...]
+    finished: tuple[Hypotheses, ...]
     done: Bool[Array, 'B']
     steps: Int[Array, '']
 
@@ -127,16 +127,16 @@ class Beam:
         found = self.translations(model, params, batch)
         return Written(found.tokens[:, 0], found.counts[:, 0])
 
-    def translations(self, model: Seq2Seq, params: Params, batch: Batch) -> Texts:
+    def translations(self, model: Seq2Seq, params: Params, batch: Batch) -> Hypotheses:
         """Return K hypotheses for each row of a batch."""
         most = self.max_tokens or model.context_length
         return self.search(after_sources(model, params, batch, most), most, batch['end'])
 
-    def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Texts:
+    def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Hypotheses:
         """Return K hypotheses of at most `most` tokens for each row; for use inside a compiled program."""
         B, K = opening.before.shape[0], self._each
         end = jnp.broadcast_to(end, (B,))
-        empty = Texts(
+        empty = Hypotheses(
             tokens=jnp.zeros((B, K, most), jnp.int32),
             counts=jnp.zeros((B, K), jnp.int32),
             scores=jnp.full((B, K), -jnp.inf, jnp.float32),
@@ -190,14 +190,14 @@ class Beam:
         )
 
     def _allowed(
-        self, log_p: Float[Array, 'B K V'], before: Int[Array, 'B T'], live: Texts, at: Int[Array, ''], end: Any
+        self, log_p: Float[Array, 'B K V'], before: Int[Array, 'B T'], live: Hypotheses, at: Int[Array, ''], end: Any
     ) -> Float[Array, 'B K V']:
         """Return the log-probabilities of each beam's next token, -inf where the rules forbid it."""
         rules = jax.vmap(self.rules, (1, None, 1, None, None), 1)
         return rules(log_p, before, live.tokens, at, end)
 
     def _chosen(
-        self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Texts, at: Int[Array, ''], end: Any
+        self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Hypotheses, at: Int[Array, ''], end: Any
     ) -> '_Choice':
         """Select the K best candidates that continue, and the ones among the K best that end."""
         _, K, V = log_p.shape
@@ -222,7 +222,7 @@ class Beam:
         ended = (found.ended.scores > -jnp.inf).sum(axis=-1, keepdims=True)
         return jax.nn.one_hot(found.tokens, V).sum(axis=1) + ended * jax.nn.one_hot(end, V)
 
-    def _penalised(self, texts: Texts, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Texts:
+    def _penalised(self, texts: Hypotheses, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Hypotheses:
         """Divide the scores by the length penalty; set the scores of rows outside `rows` to -inf."""
         scores = texts.scores / self._penalty(lengths)
         return texts.replace(scores=jnp.where(rows[:, None], scores, -jnp.inf))
@@ -230,7 +230,7 @@ class Beam:
     def _penalty(self, lengths: Any) -> Any:
         return ((5.0 + lengths) / 6.0) ** self.alpha
 
-    def _is_done(self, live: list[Texts], finished: list[Texts], most: int) -> Bool[Array, 'B']:
+    def _is_done(self, live: list[Hypotheses], finished: list[Hypotheses], most: int) -> Bool[Array, 'B']:
         worst = jnp.stack([texts.scores[:, -1] for texts in finished])
         if self.early_stopping:
             return (worst > -jnp.inf).all(axis=0)
@@ -243,8 +243,8 @@ class Beam:
 class _Choice:
     """Selection at a step. Attributes: live and ended hypotheses; beam and newest token of each live one."""
 
-    live: Texts
-    ended: Texts
+    live: Hypotheses
+    ended: Hypotheses
     origins: Int[Array, 'B K']
     tokens: Int[Array, 'B K']
 
@@ -276,7 +276,7 @@ def generate_beams(
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _continue(
     model: Any, beam: Beam, max_tokens: int, params: Params, tokens: Tokens, lengths: Array, end: Int[Array, '']
-) -> Texts:
+) -> Hypotheses:
     return beam.search(after_prompts(model, params, tokens, lengths, max_tokens), max_tokens, end)
 
 

@@ -83,7 +83,7 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """Layout of a text's tokens in the rows of a model, as in training.
 
     Attributes:
@@ -102,7 +102,7 @@ class Layout:
     meeting: Meeting
 
     @classmethod
-    def of(cls, model: Model, tokenizer: Tokenizer) -> 'Layout':
+    def of(cls, model: Model, tokenizer: Tokenizer) -> 'TextLayout':
         """Return the layout of a model: a language model's documents start with an end token, or with the special
         tokens of
         its Hugging Face folder; an encoder's rows have a frame.
@@ -147,7 +147,7 @@ class Embedder:
         ((ids, places),) = self.tokenizer.encode_places([text])
         if not ids:
             raise UserError(f'the text {text!r} has no token')
-        layout = Layout.of(self.model, self.tokenizer)
+        layout = TextLayout.of(self.model, self.tokenizer)
         tokens, vectors = map(
             np.concatenate, zip(*self._read([*layout.begins, *ids, *layout.ends], layout), strict=True)
         )
@@ -173,7 +173,7 @@ class Embedder:
         order = [at for at in np.argsort(-near, kind='stable') if at != number]
         return [(self.tokenizer.token(at), float(near[at])) for at in order[:count]]
 
-    def _read(self, ids: Sequence[int], layout: Layout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _read(self, ids: Sequence[int], layout: TextLayout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the tokens and vectors of each chunk, without tokens that belong to a neighbouring chunk's share."""
         spans = chunks(len(ids), layout.room, layout.room // 2 if self.overlap is None else self.overlap)
         for (start, stop), (first, last) in zip(spans, shares(spans, layout.meeting), strict=True):

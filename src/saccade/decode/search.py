@@ -27,7 +27,7 @@ from saccade.data.cache import DIGESTS, cached
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.batches import ENCODED
-from saccade.decode.embed import Layout
+from saccade.decode.embed import TextLayout
 from saccade.model.stack import HIDDEN, layer_states
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised
@@ -86,7 +86,7 @@ class SentenceEncoder:
     @property
     def room(self) -> int:
         """Maximum number of tokens of a text; the rest is cut off."""
-        layout = Layout.of(self.model, self.tokenizer)
+        layout = TextLayout.of(self.model, self.tokenizer)
         return layout.room - len(layout.begins) - len(layout.ends)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -95,7 +95,7 @@ class SentenceEncoder:
         Raises:
             UserError: the tokenizer cannot encode a character of a text.
         """
-        layout = Layout.of(self.model, self.tokenizer)
+        layout = TextLayout.of(self.model, self.tokenizer)
         room, texts = self.room, self.tokenizer.encode_batch(texts)
         ids = [[*layout.begins, *found[:room], *layout.ends] for found in texts]
         # Batch texts of similar length, to reduce padding.

@@ -52,7 +52,7 @@ _PROJECTION = {
 TEMPLATE = {
     'use': 'model.dual_encoder:DualEncoder',
     'logit_scale': Free(1 / 0.07),  # at first; the parameter counts
-    'most_scale': Free(100.0),
+    'max_scale': Free(100.0),
     'image': {
         **tower('vision_config', 'Full'),
         **of_images(tokens=1),

@@ -54,7 +54,7 @@ class _Projected(Setting):
 TEMPLATE = {
     'use': 'model.dual_encoder:DualEncoder',
     'logit_scale': Free(1 / 0.07),  # at first; the parameters count
-    'most_scale': Free(None),
+    'max_scale': Free(None),
     'logit_bias': _LogitBias(0.0),
     'image': {
         **tower('vision_config', 'Full'),

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from saccade.metric.bootstrap import Measured, of_mean
+from saccade.metric.bootstrap import MetricInterval, of_mean
 from saccade.types import declares, fraction
 
 _ARTICLES = re.compile(r'\b(a|an|the)\b')
@@ -28,7 +28,7 @@ _NO_PUNCTUATION = str.maketrans('', '', string.punctuation)
 
 
 @declares(fraction('exact_match'), fraction('f1'))
-def answered(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Measured]:
+def answered(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, MetricInterval]:
     """Return `exact_match` and `f1`.
 
     Args:

@@ -37,7 +37,7 @@ Statistic = Callable[[Sums], Number]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricInterval:
     """Metric of a split with the ends of its 95% interval, which contains the value."""
 
     value: float
@@ -45,7 +45,7 @@ class Measured:
     high: float
 
 
-def of_sums(contributions: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> Measured:
+def of_sums(contributions: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> MetricInterval:
     """Measure a function of sums over examples.
 
     Args:
@@ -61,13 +61,13 @@ def of_sums(contributions: Num[np.ndarray, 'examples terms'], statistic: Statist
     total = counts @ rows
     value = float(statistic(total))
     if len(contributions) == 1 or not np.isfinite(value):
-        return Measured(value, value, value)
+        return MetricInterval(value, value, value)
     shares, at_once = counts / len(contributions), max(1, _MOST_DRAWN // len(rows))
     drawn = [statistic(generator.multinomial(len(contributions), shares, size) @ rows) for size in block_sizes(at_once)]
     return _interval(value, np.concatenate(drawn), _acceleration(statistic(total - rows), counts))
 
 
-def of_mean(values: Num[np.ndarray, 'examples'], seed: int = 0) -> Measured:
+def of_mean(values: Num[np.ndarray, 'examples'], seed: int = 0) -> MetricInterval:
     """Measure a mean over examples.
 
     Raises:
@@ -77,7 +77,7 @@ def of_mean(values: Num[np.ndarray, 'examples'], seed: int = 0) -> Measured:
     return of_sums(contributions, lambda sums: ratio(sums[..., 0], sums[..., 1]), seed)
 
 
-def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> Measured:
+def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> MetricInterval:
     """Measure a metric that is not a function of sums, such as a rank correlation, by evaluation on each resample.
 
     Args:
@@ -89,7 +89,7 @@ def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statisti
     _require_examples(examples)
     value, count = float(statistic(examples)), len(examples)
     if count == 1 or not np.isfinite(value):
-        return Measured(value, value, value)
+        return MetricInterval(value, value, value)
     generator = np.random.default_rng(seed)
     at_once = max(1, _MOST_DRAWN // examples.size)
     drawn = [statistic(examples[generator.integers(count, size=(size, count))]) for size in block_sizes(at_once)]
@@ -120,10 +120,10 @@ def _acceleration(left_out: Num[np.ndarray, 'rows'], counts: Num[np.ndarray, 'ro
     return float(ratio(counts @ losses**3, 6 * (counts @ losses**2) ** 1.5))
 
 
-def _interval(value: float, drawn: Num[np.ndarray, 'resamples'], acceleration: float) -> Measured:
+def _interval(value: float, drawn: Num[np.ndarray, 'resamples'], acceleration: float) -> MetricInterval:
     ties = np.isclose(drawn, value, rtol=_ROUNDING, atol=0)
     below = np.where(ties, 0.5, drawn < value).mean()
     bias = ndtri(np.clip(below, 0.5 / RESAMPLES, 1 - 0.5 / RESAMPLES))
     shifted = bias + _NORMAL_ENDS
     low, high = np.quantile(drawn, ndtr(bias + shifted / (1 - acceleration * shifted)))
-    return Measured(value, float(np.minimum(low, value)), float(np.maximum(high, value)))
+    return MetricInterval(value, float(np.minimum(low, value)), float(np.maximum(high, value)))

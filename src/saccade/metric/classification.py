@@ -16,7 +16,7 @@ import numpy as np
 from einops import rearrange
 from jaxtyping import Float, Int
 
-from saccade.metric.bootstrap import Measured, Number, of_sums, ratio
+from saccade.metric.bootstrap import MetricInterval, Number, of_sums, ratio
 from saccade.nearest import listed
 from saccade.types import Metric, UserError, declares, fraction
 
@@ -25,7 +25,7 @@ Tally = Float[np.ndarray, '... _']  # [... 3C]: hits, predicted and true, each b
 
 
 @declares(fraction('accuracy'), fraction('f1'), Metric('matthews', 'highest', -1.0, 1.0))
-def classified(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[str, Measured]:
+def classified(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[str, MetricInterval]:
     """Return `accuracy`, `f1` and `matthews`. F1 is of the second class for two classes, and the mean over more.
 
     Raises:

@@ -10,7 +10,7 @@ NaN, both correlations are NaN; if one is infinite, Pearson's is.
 import numpy as np
 from jaxtyping import Float
 
-from saccade.metric.bootstrap import Measured, Number, of_examples
+from saccade.metric.bootstrap import MetricInterval, Number, of_examples
 from saccade.types import Metric, declares
 
 Values = Float[np.ndarray, 'examples']
@@ -24,7 +24,7 @@ _ROUNDING = 1e-12  # relative spread below which numbers are equal up to roundin
     Metric('spearman', 'highest', -1.0, 1.0),
     Metric('mean_squared_error', 'lowest', 0.0),
 )
-def correlated(values: Values, predicted: Values) -> dict[str, Measured]:
+def correlated(values: Values, predicted: Values) -> dict[str, MetricInterval]:
     """Return `pearson`, `spearman` and `mean_squared_error`, the last in squares of the values' unit.
 
     Raises:

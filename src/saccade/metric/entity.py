@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from saccade.metric.bootstrap import Measured, Number, Sums, of_sums, ratio
+from saccade.metric.bootstrap import MetricInterval, Number, Sums, of_sums, ratio
 from saccade.types import UserError, declares, fraction
 
 __all__ = ['require_bio', 'tagged']
@@ -22,7 +22,7 @@ Tags = Sequence[str]
 
 
 @declares(fraction('f1'), fraction('precision'), fraction('recall'), fraction('token_accuracy'))
-def tagged(gold: Sequence[Tags], predicted: Sequence[Tags], /) -> dict[str, Measured]:
+def tagged(gold: Sequence[Tags], predicted: Sequence[Tags], /) -> dict[str, MetricInterval]:
     """Return `f1`, `precision` and `recall` of entities, and `token_accuracy`, for sentences of tags.
 
     The intervals resample sentences: entities within one sentence are not independent.

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from saccade.metric.bootstrap import Measured, of_mean
+from saccade.metric.bootstrap import MetricInterval, of_mean
 from saccade.types import Metric, fraction
 
 __all__ = ['ExactMatch']
@@ -20,7 +20,7 @@ class ExactMatch:
 
     reports: ClassVar[tuple[Metric, ...]] = (fraction('exact_match'),)
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, MetricInterval]:
         """Return `exact_match`.
 
         Raises:

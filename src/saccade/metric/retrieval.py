@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from saccade.metric.bootstrap import Measured, of_mean
+from saccade.metric.bootstrap import MetricInterval, of_mean
 from saccade.types import UserError, declares, fraction
 
 RECALLS = (1, 5, 10)
@@ -34,7 +34,7 @@ def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int
 
 
 @declares(*(fraction(f'recall_at_{k}', 'split') for k in RECALLS), fraction('mrr', 'split'))
-def retrieved(found: Int[np.ndarray, '_'], recalls: Sequence[int] = RECALLS) -> dict[str, Measured]:
+def retrieved(found: Int[np.ndarray, '_'], recalls: Sequence[int] = RECALLS) -> dict[str, MetricInterval]:
     """Return `mrr`, and `recall_at_k` for each k, from the ranks `found`.
 
     Raises:

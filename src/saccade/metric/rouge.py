@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.metric.bootstrap import Measured, of_mean
+from saccade.metric.bootstrap import MetricInterval, of_mean
 from saccade.types import Metric, fraction
 
 __all__ = ['ROUGE']
@@ -43,7 +43,7 @@ class ROUGE:
         """Declarations of the returned metrics."""
         return *(fraction(f'rouge_{order}') for order in self.orders), fraction('rouge_l')
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, MetricInterval]:
         """Return `rouge_1` and so on, and `rouge_l`.
 
         Raises:

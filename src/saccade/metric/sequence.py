@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from saccade.metric.bootstrap import Measured, of_mean, of_sums, ratio
+from saccade.metric.bootstrap import MetricInterval, of_mean, of_sums, ratio
 from saccade.types import declares, fraction
 
 __all__ = ['matched']
@@ -15,7 +15,7 @@ Labels = Sequence[str]
 
 
 @declares(fraction('token_accuracy'), fraction('exact_match'))
-def matched(gold: Sequence[Labels], predicted: Sequence[Labels], /) -> dict[str, Measured]:
+def matched(gold: Sequence[Labels], predicted: Sequence[Labels], /) -> dict[str, MetricInterval]:
     """Return `token_accuracy` and `exact_match`, the share of the sequences that are right in every place.
 
     Raises:

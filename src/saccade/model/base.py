@@ -36,7 +36,7 @@ from saccade.types import (
 )
 
 
-class Tower(Module):
+class TransformerBase(Module):
     """Base class of decoders and encoders.
 
     Attributes:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Int
 
 from saccade.axes import parameter
 from saccade.gain import Gain
-from saccade.model.base import Tower
+from saccade.model.base import TransformerBase
 from saccade.module import context_of, on_device
 from saccade.ops.causality import require_causal
 from saccade.ops.vocabulary import OutputProjection
@@ -53,7 +53,7 @@ class DecoderState:
     source: Source | None = None
 
 
-class Decoder(Tower):
+class Decoder(TransformerBase):
     """Decoder-only language model. Every part must be causal; others raise an error.
 
     Attributes:

@@ -34,14 +34,14 @@ class DualEncoder(Module):
     Attributes:
         image, text: the encoders; the head 'pooled' of each computes the embeddings.
         logit_scale: initial e^s; 1 / 0.07 in CLIP, 10 in SigLIP.
-        most_scale: maximum of e^s after a training step; None for no bound. Loaded weights may exceed it.
+        max_scale: maximum of e^s after a training step; None for no bound. Loaded weights may exceed it.
         logit_bias: initial b; None for no bias.
     """
 
     image: Part[Encoder]
     text: Part[Encoder]
     logit_scale: Positive = 1 / 0.07
-    most_scale: Positive | None = 100.0
+    max_scale: Positive | None = 100.0
     logit_bias: float | None = None
 
     why_not: ClassVar[dict[str, str]] = {
@@ -63,13 +63,13 @@ class DualEncoder(Module):
         """Create both encoders, s and b.
 
         Raises:
-            UserError: `logit_scale` is above `most_scale`.
+            UserError: `logit_scale` is above `max_scale`.
         """
-        if self.most_scale is not None and self.logit_scale > self.most_scale:
-            raise UserError(f'{_NAME}: logit_scale {self.logit_scale} is above most_scale {self.most_scale}')
+        if self.max_scale is not None and self.logit_scale > self.max_scale:
+            raise UserError(f'{_NAME}: logit_scale {self.logit_scale} is above max_scale {self.max_scale}')
         start = nn.initializers.constant(math.log(self.logit_scale))
         # Not clipped here: above the bound the gradient would be zero.
-        most = None if self.most_scale is None else math.log(self.most_scale)
+        most = None if self.max_scale is None else math.log(self.max_scale)
         self.log_scale = parameter(self, 'logit_scale', '', start, (), most=most)
         self.line_bias = jnp.zeros(())
         if self.logit_bias is not None:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.model.base import Tower
+from saccade.model.base import TransformerBase
 from saccade.module import context_of, on_device
 from saccade.ops.project import project
 from saccade.ops.vocabulary import OutputProjection
@@ -25,7 +25,7 @@ from saccade.types import ArrayLike, Count, CountOrZero, Head, Hidden, Inputs, L
 __all__ = ['Encoder']
 
 
-class Encoder(Tower):
+class Encoder(TransformerBase):
     """Encoder-only Transformer.
 
     Attributes:

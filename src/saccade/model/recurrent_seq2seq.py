@@ -85,7 +85,7 @@ class RecurrentSeq2Seq(Module):
         self.source_table = self.table if self.source_vocabulary is None else self._source_table()
         self.reading, self.beginning = self.encoder(name='encoder'), self.bridge(name='bridge')
         self.writing = self.decoder(name='decoder')
-        self.logits = None if self.tied else Head(self.vocabulary, self.head_init, name='head')
+        self.logits = None if self.tied else VocabularyProjection(self.vocabulary, self.head_init, name='head')
         self.drop = nn.Dropout(self.dropout)
 
     def __call__(
@@ -151,7 +151,7 @@ class RecurrentSeq2Seq(Module):
         return parameter(self, 'source_embedding', 'V D', self.embedding_init(), (self.source_vocabulary, self.width))
 
 
-class Head(nn.Module):
+class VocabularyProjection(nn.Module):
     """Output projection to the vocabulary. Attributes: vocabulary, V; kernel_init."""
 
     vocabulary: int

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.axes import parameters
 from saccade.block.base import ResidualStreams
-from saccade.layers import HANDED, handed_on, hands_on, in_order, is_group
+from saccade.layer_paths import HANDED, handed_on, hands_on, in_order, is_group
 from saccade.module import TAPS, Layer
 from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
@@ -33,8 +33,8 @@ REPORTED = ('losses', 'metrics', 'weights', HIDDEN, TAPS)
 # The members of `jax.checkpoint_policies` without arguments.
 POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_with_no_batch_dims_saveable')
 
-Handed = dict[str, PyTree]
-Carry = tuple[Hidden, Handed]
+EarlierValues = dict[str, PyTree]
+Carry = tuple[Hidden, EarlierValues]
 RunLayer = Callable[[Carry, PyTree], tuple[Carry, PyTree]]
 
 
@@ -81,7 +81,7 @@ def _rematerialised(layer: RunLayer, policy: str | None) -> RunLayer:
     return jax.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
 
 
-class Group(NamedTuple):
+class LayerGroup(NamedTuple):
     """Group of layers with stacked parameters: a repeated sequence of blocks.
 
     Attributes: name, as in parameter paths; blocks; repeats; first, the number of the group's first layer.
@@ -133,7 +133,7 @@ class Stack(Layer):
             x = self._whole(x, context, train)
         else:
             x, state = self._chunk(x, context, state)
-        last = self.groups[-1].blocks[-1](name='leave')
+        last = self.groups[-1].blocks[-1](name='reduce')
         return last.reduce(x) if isinstance(last, ResidualStreams) else x, state
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> tuple[State, ...]:
@@ -151,7 +151,7 @@ class Stack(Layer):
         )
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[LayerGroup, ...]:
         """The groups of layers, in order.
 
         Raises:
@@ -164,9 +164,9 @@ class Stack(Layer):
             ends = f' between {before} first and {after} last' if before or after else ''
             raise UserError(f'{self.layers} layers cannot be made of a pattern of {len(pattern)} blocks{ends}')
         groups = (
-            Group('first', self.first_blocks, 1, 0),
-            Group('pattern', pattern, repeats, before),
-            Group('last', self.last_blocks, 1, self.layers - after),
+            LayerGroup('first', self.first_blocks, 1, 0),
+            LayerGroup('pattern', pattern, repeats, before),
+            LayerGroup('last', self.last_blocks, 1, self.layers - after),
         )
         return tuple(group for group in groups if group.blocks)
 
@@ -202,7 +202,7 @@ class Stack(Layer):
                 self.put_variable(name, pattern, value)
         return x
 
-    def _layer(self, group: Group, context: LayerContext, train: bool) -> RunLayer:
+    def _layer(self, group: LayerGroup, context: LayerContext, train: bool) -> RunLayer:
         """Return the function that runs one repeat of a group on its parameters, first layer number and key."""
         wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
 
@@ -221,7 +221,7 @@ class Stack(Layer):
 
         return layer
 
-    def _keys(self, group: Group, key: PRNGKey | None) -> PRNGKey | None:
+    def _keys(self, group: LayerGroup, key: PRNGKey | None) -> PRNGKey | None:
         """Return dropout keys by pass and repeat."""
         if key is None:
             return None
@@ -229,7 +229,7 @@ class Stack(Layer):
         return jax.random.split(own, (self.passes, group.repeats))
 
     @staticmethod
-    def _before(layer: RunLayer, x: Hidden, handed: Handed, given: PyTree) -> Handed:
+    def _before(layer: RunLayer, x: Hidden, handed: EarlierValues, given: PyTree) -> EarlierValues:
         """Add empty entries for the arrays that a group's layers hand on: the carry of a scan must not change."""
         (_, after), _ = jax.eval_shape(layer, (x, handed), _slice(given, 0))
         return {
@@ -261,7 +261,7 @@ class Stack(Layer):
         for block, name, repeat, number in self._places():
             yield block, _layer_of(self.get_variable('params', name), repeat), number
 
-    def _stacked(self, group: Group, x: Hidden, context: LayerContext) -> dict[str, Any]:
+    def _stacked(self, group: LayerGroup, x: Hidden, context: LayerContext) -> dict[str, Any]:
         context = context.replace(layer=jnp.int32(group.first), layers=self.layers)
 
         def initialised(block: Part[Block]) -> Callable[[PRNGKey], Any]:

@@ -34,7 +34,7 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_blo
         q_block, k_block: tokens per block; a shorter sequence is one block.
     """
     T, S = q.shape[1], k.shape[1]
-    plan = Plan.make(scoring, (min(q_block, T), min(k_block, S)), q)
+    plan = BlockPlan.make(scoring, (min(q_block, T), min(k_block, S)), q)
     visits = _whole_row(plan, scoring.mask, (T, S))
     q, k, v = pad(q, plan.blocks[0]), pad(k, plan.blocks[1]), pad(v, plan.blocks[1])
     return _attend(plan, visits, q, k, v, *leaves_of(scoring))[:, :T].astype(v.dtype)
@@ -80,7 +80,7 @@ class Gradients(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class BlockPlan:
     """Static values of a call.
 
     Attributes:
@@ -96,7 +96,7 @@ class Plan:
     carried: bool
 
     @classmethod
-    def make(cls, scoring: Scoring, blocks: tuple[int, int], q: Queries) -> 'Plan':
+    def make(cls, scoring: Scoring, blocks: tuple[int, int], q: Queries) -> 'BlockPlan':
         """Return the plan for a scoring of these queries."""
         leaves, treedef = jax.tree.flatten(scoring)
         return cls(treedef, tuple(map(_is_float, leaves)), blocks, has_carry(scoring, q))
@@ -130,7 +130,7 @@ def has_carry(scoring: Scoring, q: Queries) -> bool:
     return bool(jax.tree.leaves(jax.eval_shape(scoring.init_carry, q)))
 
 
-def _whole_row(plan: Plan, mask: Mask, lengths: tuple[int, int]) -> Visits:
+def _whole_row(plan: BlockPlan, mask: Mask, lengths: tuple[int, int]) -> Visits:
     """Return the live visits under a mask, with the key blocks of each query block from last to first."""
     rows, columns = (ranges(length, block) for length, block in zip(lengths, plan.blocks, strict=True))
     pairs = [
@@ -148,20 +148,20 @@ def _whole_row(plan: Plan, mask: Mask, lengths: tuple[int, int]) -> Visits:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _attend(
-    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+    plan: BlockPlan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> Mixed:
     return _forward(plan, visits, q, k, v, floats, others)[0]
 
 
 def _forward(
-    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+    plan: BlockPlan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> tuple[Mixed, PyTree]:
     scoring = plan.scoring(floats, others)
     out, known = finalise(scoring, accumulate(plan, scoring, visits, q, k, v, begin(plan, scoring, q, v)))
     return out, (visits, q, k, v, floats, others, out, known)
 
 
-def _backward(plan: Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
+def _backward(plan: BlockPlan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
     visits, q, k, v, floats, others, out, known = saved
     start = no_gradients(plan, visits, q, k, v, floats, others)
     sums = pull_back(plan, visits, q, k, v, floats, others, (dout, known, inner_products(dout, out)), start)
@@ -171,14 +171,14 @@ def _backward(plan: Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
 _attend.defvjp(_forward, _backward)
 
 
-def begin(plan: Plan, scoring: Scoring, q: Queries, v: Values) -> Sums:
+def begin(plan: BlockPlan, scoring: Scoring, q: Queries, v: Values) -> Sums:
     """Return the sums of queries before the first key block."""
     B, T, N, _ = q.shape
     zeros = jnp.zeros((B, T, N, v.shape[-1]), jnp.float32)
     return Sums(zeros, scoring.softmax.start((B, N, T)), scoring.init_carry(q[:, : plan.blocks[0]]))
 
 
-def accumulate(plan: Plan, scoring: Scoring, visits: Visits, q: Queries, k: Keys, v: Values, sums: Sums) -> Sums:
+def accumulate(plan: BlockPlan, scoring: Scoring, visits: Visits, q: Queries, k: Keys, v: Values, sums: Sums) -> Sums:
     """Accumulate the visits of keys and values into the sums."""
     rows, columns, heads_rows = plan.cuts()
 
@@ -210,7 +210,7 @@ def inner_products(dout: Mixed, out: Mixed) -> Float[Array, 'B N T 1']:
 
 
 def no_gradients(
-    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+    plan: BlockPlan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> Gradients:
     """Return gradients of zero, in float32."""
     scoring = plan.scoring(floats, others)
@@ -222,7 +222,7 @@ def no_gradients(
 
 
 def pull_back(
-    plan: Plan,
+    plan: BlockPlan,
     visits: Visits,
     q: Queries,
     k: Keys,
@@ -273,7 +273,7 @@ def narrowed(wide: PyTree, given: PyTree) -> PyTree:
     return jax.tree.map(lambda wide, given: wide.astype(given.dtype), wide, given)
 
 
-def _carries(plan: Plan, scoring: Scoring, q: Queries, k: Keys, this: Visits) -> PyTree:
+def _carries(plan: BlockPlan, scoring: Scoring, q: Queries, k: Keys, this: Visits) -> PyTree:
     """Recompute the terms' carry at each key block of a query block: linear in S, for one query block at a time."""
     q_part = _rows(q, this.q, plan.blocks[0])
 
@@ -286,7 +286,7 @@ def _carries(plan: Plan, scoring: Scoring, q: Queries, k: Keys, this: Visits) ->
     return jax.lax.scan(visit, scoring.init_carry(q_part), blocks, reverse=True)[1]
 
 
-def _pairs(plan: Plan, scoring: Scoring, this: Visits) -> Pairs:
+def _pairs(plan: BlockPlan, scoring: Scoring, this: Visits) -> Pairs:
     q_block, k_block = plan.blocks
     pairs = scoring.pairs(this.q_start + jnp.arange(q_block), this.k_start + jnp.arange(k_block))
     return pairs.replace(allowed=pairs.allowed & (pairs.k_index < this.k_end))

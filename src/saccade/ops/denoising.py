@@ -30,7 +30,7 @@ _NAME = 'ops.denoising'
 
 
 @dataclass(frozen=True)
-class Counts:
+class SpanBounds:
     """Bounds of the span corruption, by row length.
 
     Attributes: minimum and maximum number of dropped tokens for rows of 0, 1, ... tokens, and the number of spans.
@@ -56,7 +56,7 @@ class Denoiser:
 
     marked: ClassVar[bool]  # sentinels mark the dropped spans
 
-    def counts(self, length: int) -> Counts:
+    def counts(self, length: int) -> SpanBounds:
         """Return the bounds for rows of up to `length` tokens; nothing is dropped from rows of fewer than two tokens.
 
         Raises:
@@ -87,7 +87,7 @@ class Spans(Denoiser):
                 'for a token is kept before each span'
             )
 
-    def counts(self, length: int) -> Counts:
+    def counts(self, length: int) -> SpanBounds:
         """Return, for each row length, the numbers of dropped tokens and of spans.
 
         Raises:
@@ -101,7 +101,7 @@ class Spans(Denoiser):
         lengths = np.arange(length + 1)
         dropped = _inside(np.rint(self.rate * lengths), lengths)
         spans = np.clip(np.rint(dropped / self.mean), np.minimum(dropped, 1), np.minimum(dropped, lengths - dropped))
-        return Counts(dropped, dropped, spans.astype(np.int32))
+        return SpanBounds(dropped, dropped, spans.astype(np.int32))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class Sequential(Denoiser):
                 f'{_NAME}:Sequential: least {self.least} and most {self.most} must be shares of 1, in this order'
             )
 
-    def counts(self, length: int) -> Counts:
+    def counts(self, length: int) -> SpanBounds:
         """Return, for each row length, the bounds of the number of dropped last tokens, in one span.
 
         Raises:
@@ -135,7 +135,7 @@ class Sequential(Denoiser):
             raise UserError(f'{_NAME}:Sequential: rows of {length} tokens have no prefix with a rest')
         lengths = np.arange(length + 1)
         least, most = (_inside(np.rint(share * lengths), lengths) for share in (self.least, self.most))
-        return Counts(least, most, np.minimum(most, 1))
+        return SpanBounds(least, most, np.minimum(most, 1))
 
 
 def _inside(dropped: np.ndarray, lengths: np.ndarray) -> Int[np.ndarray, '_']:
@@ -144,7 +144,7 @@ def _inside(dropped: np.ndarray, lengths: np.ndarray) -> Int[np.ndarray, '_']:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class DenoiserMixture:
     """Mixture of denoisers, one of which is drawn for each row.
 
     Attributes:
@@ -202,7 +202,7 @@ class Marks:
 
 
 @struct.dataclass
-class Sides:
+class DenoisingRows:
     """Source and target of each row, the target with its start token; their lengths; and the index of the denoiser.
 
     Both are empty for a row of fewer than two tokens.
@@ -216,8 +216,8 @@ class Sides:
 
 
 def denoise(
-    keys: RowKeys, tokens: Int[Array, 'B T'], lengths: Int[Array, 'B'], mixture: Mixture, marks: Marks
-) -> Sides:
+    keys: RowKeys, tokens: Int[Array, 'B T'], lengths: Int[Array, 'B'], mixture: DenoiserMixture, marks: Marks
+) -> DenoisingRows:
     """Corrupt each row by one of the denoisers.
 
     Args:
@@ -230,7 +230,7 @@ def denoise(
     marked = jnp.array([each.marked for each in mixture.denoisers])
     moded = jnp.array([each.mode is not None for each in mixture.denoisers])
 
-    def one(key: Array, tokens: Int[Array, 'T'], length: Int[Array, ''], marks: Marks) -> Sides:
+    def one(key: Array, tokens: Int[Array, 'T'], length: Int[Array, ''], marks: Marks) -> DenoisingRows:
         choose, share, cut = jax.random.split(key, 3)
         which = jax.random.choice(choose, len(counts), p=jnp.array(mixture.shares))
         dropped = jax.random.randint(share, (), least[which, length], most[which, length] + 1)
@@ -269,7 +269,7 @@ def _sides(
     mode: Int[Array, ''],
     marked: Bool[Array, ''],
     sizes: tuple[int, int],
-) -> Sides:
+) -> DenoisingRows:
     """Return source and target of one row; a mode of -1 means none."""
     begins = noise & ~jnp.roll(noise, 1)  # the first token is never dropped, so the wrapped value does not matter
     span, real, always = jnp.cumsum(begins), noise.any(), jnp.ones(1, bool)
@@ -288,7 +288,7 @@ def _sides(
         sizes[1] + 1,
         real,
     )
-    return Sides(source, source_length, target, target_length, jnp.zeros((), jnp.int32))
+    return DenoisingRows(source, source_length, target, target_length, jnp.zeros((), jnp.int32))
 
 
 def _sentinel(marks: Marks, number: Int[Array, '*T']) -> Int[Array, '*T']:

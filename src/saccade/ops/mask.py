@@ -540,7 +540,7 @@ class ByPosition(MaskBase):
 
 
 @struct.dataclass
-class Given(MaskBase):
+class PrecomputedMask(MaskBase):
     """Precomputed mask for fixed queries and keys; the indices are ignored.
 
     Attributes:
@@ -558,7 +558,7 @@ class Given(MaskBase):
         Raises:
             TypeError: always.
         """
-        raise TypeError('ops.mask:Given is of one set of queries and keys; it has no blocks')
+        raise TypeError('ops.mask:PrecomputedMask is of one set of queries and keys; it has no blocks')
 
 
 def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:

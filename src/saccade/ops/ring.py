@@ -25,7 +25,7 @@ from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Int, PyTree
 
 from saccade.ops import blockwise
-from saccade.ops.blockwise import Plan, Visits
+from saccade.ops.blockwise import BlockPlan, Visits
 from saccade.ops.devices import Devices
 from saccade.ops.scoring import Scoring
 from saccade.types import Keys, Mask, Mixed, Queries, Values
@@ -42,7 +42,7 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, blocks: tuple[int, 
         devices: devices that split the tokens of queries and keys equally.
     """
     trip = Trip.of(scoring.mask, (q.shape[1], k.shape[1]), blocks, devices.parts)
-    ring = _Ring(Plan.make(scoring, trip.blocks, q), trip.legs, trip.shares, devices.mesh, devices.tokens)
+    ring = _Ring(BlockPlan.make(scoring, trip.blocks, q), trip.legs, trip.shares, devices.mesh, devices.tokens)
     return _attend(ring, trip.visits(), q, k, v, *blockwise.leaves_of(scoring)).astype(v.dtype)
 
 
@@ -178,7 +178,7 @@ def _ranges(share: Shares, block: int, device: int) -> list[range]:
 class _Ring:
     """Static values of a call. Attributes: the attributes of Trip; plan of its blocks; mesh; mesh axis of tokens."""
 
-    plan: Plan
+    plan: BlockPlan
     legs: tuple[Leg, ...]
     shares: tuple[Shares, Shares]
     mesh: Mesh | AbstractMesh

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from saccade.axes import parameter
 from saccade.module import Module
-from saccade.ops import score
+from saccade.ops import score_terms
 from saccade.types import Positive, UserError
 
 __all__ = ['Cosine']
@@ -34,7 +34,7 @@ class Cosine(Module):
     most: Positive = 100.0
 
     @nn.compact
-    def terms(self, heads: int) -> tuple[score.Cosine, ...]:
+    def terms(self, heads: int) -> tuple[score_terms.Cosine, ...]:
         """Return the term that replaces q.k by gain cos(q, k), with a trained gain per head.
 
         Raises:
@@ -45,4 +45,4 @@ class Cosine(Module):
         start = nn.initializers.constant(math.log(self.gain))
         # Not clipped here: above the bound the gradient would be zero.
         log_gain = parameter(self, 'log_gain', 'N', start, (heads,), most=math.log(self.most), dtype=jnp.float32)
-        return (score.Cosine(jnp.exp(log_gain)),)
+        return (score_terms.Cosine(jnp.exp(log_gain)),)

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.module import Module
 from saccade.ops.project import project
-from saccade.ops.score import ForgottenKeys
+from saccade.ops.score_terms import ForgottenKeys
 from saccade.types import Capabilities, Hidden, Part
 
 __all__ = ['ForgetGate']

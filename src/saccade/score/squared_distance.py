@@ -11,7 +11,7 @@ factor of the outputs, both omitted here. Cost: T H + S H in addition to the pro
 """
 
 from saccade.module import Module
-from saccade.ops import score
+from saccade.ops import score_terms
 
 __all__ = ['SquaredDistance']
 
@@ -19,6 +19,6 @@ __all__ = ['SquaredDistance']
 class SquaredDistance(Module):
     """L2 attention: a score is the negative squared distance of query and key times scale / 2."""
 
-    def terms(self, heads: int) -> tuple[score.SquaredDistance, ...]:
+    def terms(self, heads: int) -> tuple[score_terms.SquaredDistance, ...]:
         """Return the term that replaces scale q.k by -(scale / 2) |q - k|^2."""
-        return (score.SquaredDistance(),)
+        return (score_terms.SquaredDistance(),)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.record import Run, Sweep
+from saccade.sweep.record import Sweep, SweepRun
 from saccade.train.process.terminal import say, verbatim
 
 _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': 'dim'}
@@ -30,7 +30,7 @@ class Lines:
         """Print a line."""
         say(self._console, text)
 
-    def changed(self, run: Run) -> None:
+    def changed(self, run: SweepRun) -> None:
         """Print the time, the status and the name of a run that began or ended."""
         ending = ''
         if run.status == 'failed':
@@ -63,7 +63,7 @@ class Board:
         """Print a line above the table."""
         say(self._console, text)
 
-    def changed(self, run: Run) -> None:
+    def changed(self, run: SweepRun) -> None:
         """Store the time at which a run began."""
         if run.status == 'running':
             self._since[run.name] = time.monotonic()
@@ -104,7 +104,7 @@ class Board:
             )
         return table
 
-    def _seconds(self, run: Run) -> float | None:
+    def _seconds(self, run: SweepRun) -> float | None:
         """Return the seconds a run has taken; None if this display did not see it begin and it has no record."""
         if run.status == 'running' and run.name in self._since:
             return time.monotonic() - self._since[run.name]
@@ -139,7 +139,7 @@ def ending(sweep: Sweep) -> list[str]:
     return [*why, *left]
 
 
-def shown(runs: Sequence[Run], rows: int) -> Sequence[Run]:
+def shown(runs: Sequence[SweepRun], rows: int) -> Sequence[SweepRun]:
     """Select the runs that fit: running ones first, then failed ones, then the next, then the last finished."""
     if len(runs) <= rows:
         return runs

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.plan import Plan
+from saccade.sweep.plan import SweepPlan
 from saccade.sweep.record import Sweep
 from saccade.types import UserError
 
@@ -45,7 +45,7 @@ class Timing:
     jobs: int
 
     @classmethod
-    def of(cls, folder: SweepFolder, sweep: Sweep, plan: Plan, jobs: int) -> 'Timing':
+    def of(cls, folder: SweepFolder, sweep: Sweep, plan: SweepPlan, jobs: int) -> 'Timing':
         """Read the durations of the short runs of a plan.
 
         Raises:
@@ -65,7 +65,7 @@ class Timing:
             speeds[run.variant] = Speed(max(run.seconds - run.steps * step, 0.0), step, cost.flops)
         return cls(speeds, sum(run.seconds for run in sweep.runs) / jobs / 60, jobs)
 
-    def predict(self, plan: Plan) -> float:
+    def predict(self, plan: SweepPlan) -> float:
         """Return the predicted minutes of all runs of a plan, including the timing.
 
         Raises:
@@ -81,7 +81,7 @@ class Timing:
         return self.minutes + seconds / self.jobs / 60
 
 
-def smaller(plan: Plan, whole: Plan) -> str:
+def smaller(plan: SweepPlan, whole: SweepPlan) -> str:
     """Return the differences of a plan from a larger one, in words; empty for none."""
     said = []
     counts = [
@@ -115,6 +115,6 @@ def choose(minutes: float, predicted: Sequence[tuple[str, float]]) -> str:
     )
 
 
-def _searched(plan: Plan) -> int:
+def _searched(plan: SweepPlan) -> int:
     tune = plan.tune
     return len(plan.variants) * sum(tune.counts.values()) * len(tune.seeds) if tune else 0

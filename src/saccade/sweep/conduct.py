@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from saccade.sweep.engine import Engine, Event, Job
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.program import program_of
-from saccade.sweep.record import Run, Sweep
+from saccade.sweep.record import Sweep, SweepRun
 from saccade.train.process.processes import stop_signal
 
 LAST_LINES = 12  # lines of a failed run's output that are recorded
@@ -21,10 +21,10 @@ _REFRESH = 0.5  # seconds between two updates of the display
 
 
 @runtime_checkable
-class Display(Protocol):
+class SweepDisplay(Protocol):
     """Protocol of a progress display of a sweep; a context manager."""
 
-    def __enter__(self) -> 'Display': ...
+    def __enter__(self) -> 'SweepDisplay': ...
 
     def __exit__(self, *exception: Any) -> None: ...
 
@@ -32,7 +32,7 @@ class Display(Protocol):
         """Show a line, before or after the runs."""
         ...
 
-    def changed(self, run: Run) -> None:
+    def changed(self, run: SweepRun) -> None:
         """Show that a run began or ended."""
         ...
 
@@ -46,7 +46,7 @@ def carry_out(
     asked: Sweep,
     engine: Callable[[int], AbstractContextManager[Engine]],
     command: Sequence[str],
-    display: Display,
+    display: SweepDisplay,
 ) -> Sweep:
     """Execute the unfinished runs of a sweep in a folder, and return the sweep with their results.
 
@@ -66,7 +66,7 @@ def carry_out(
 class Conductor:
     """Launch of a sweep. Finished runs are skipped; all others are started or resumed."""
 
-    def __init__(self, folder: SweepFolder, sweep: Sweep, command: Sequence[str], display: Display) -> None:
+    def __init__(self, folder: SweepFolder, sweep: Sweep, command: Sequence[str], display: SweepDisplay) -> None:
         """Store the sweep and the command.
 
         Args:
@@ -119,7 +119,7 @@ class Conductor:
             self._change(run, status='failed', exit=event.exit, last_lines=lines)
         return event.exit is not None
 
-    def _change(self, run: Run, **changes: object) -> None:
+    def _change(self, run: SweepRun, **changes: object) -> None:
         self.sweep = self.sweep.changed(run.name, **changes)
         self._folder.write(self.sweep)
         self._display.changed(next(changed for changed in self.sweep.runs if changed.name == run.name))

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-from saccade.sweep.record import Run, Sweep, read_sweep, sweep_file, write_sweep
+from saccade.sweep.record import Sweep, SweepRun, read_sweep, sweep_file, write_sweep
 from saccade.train.log.log import read
 from saccade.train.log.provenance import read as starts
 from saccade.train.process.lock import locked
@@ -107,20 +107,20 @@ class SweepFolder:
         """
         write_sweep(self.path, sweep)
 
-    def run(self, run: Run) -> Path:
+    def run(self, run: SweepRun) -> Path:
         """Return the folder of a run."""
         return self.path / run.name
 
-    def log(self, run: Run) -> Path:
+    def log(self, run: SweepRun) -> Path:
         """Return the log file of a run's output."""
         return self.run(run) / 'printed.log'
 
-    def progress(self, run: Run) -> dict[str, Any]:
+    def progress(self, run: SweepRun) -> dict[str, Any]:
         """Return the last record of a run, with the last logged speed; empty if there is none."""
         metrics = Workdir(self.run(run)).metrics
         return _last_record(metrics, metrics.stat().st_size) if metrics.exists() else {}
 
-    def speeds(self, run: Run) -> list[float]:
+    def speeds(self, run: SweepRun) -> list[float]:
         """Return the logged speeds of a run, in tokens per second, in order."""
         records = _records(Workdir(self.run(run)).metrics)
         return [float(record['tokens_per_second']) for record in records if 'tokens_per_second' in record]
@@ -130,7 +130,7 @@ class SweepFolder:
         files = chain.from_iterable(self.path.glob(f'{runs}/provenance.jsonl') for runs in ('*', '*/*', '*/*/*'))
         return next((start['cores'] for file in files for start in starts(file) if start.get('cores', 0) > 0), None)
 
-    def finished(self, run: Run) -> bool:
+    def finished(self, run: SweepRun) -> bool:
         """True if a run was evaluated after its last step."""
         records = _records(Workdir(self.run(run)).metrics)
         return any(record['step'] >= run.steps and record.get('split') not in _NOT_EVALUATED for record in records)

@@ -31,14 +31,14 @@ NO_START = 127  # a shell's exit status for a command that cannot be started
 
 
 @dataclass(frozen=True)
-class Share:
+class MachineShare:
     """Share of the machine for one process. Attributes: cores, none with a GPU; environment variables."""
 
     cores: frozenset[int] = frozenset()
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def shares(jobs: int | None = None, before: int | None = None) -> list[Share]:
+def shares(jobs: int | None = None, before: int | None = None) -> list[MachineShare]:
     """Divide this machine: one GPU each, or an equal number of cores.
 
     The number of cores changes the last bits of a sum, so all runs of a sweep get the same number.
@@ -56,12 +56,14 @@ def shares(jobs: int | None = None, before: int | None = None) -> list[Share]:
     if jobs is not None and not 1 <= jobs <= there:
         raise UserError(f'--jobs={jobs}: must be between 1 and {there}, one {what} per job')
     if gpus:
-        return [Share(environment={'CUDA_VISIBLE_DEVICES': gpu}) for gpu in gpus[:jobs]]
+        return [MachineShare(environment={'CUDA_VISIBLE_DEVICES': gpu}) for gpu in gpus[:jobs]]
     each = len(cores) // jobs if jobs else min(before or -(-len(cores) // _runs_in_memory()), len(cores))
-    return [Share(frozenset(cores[first : first + each])) for first in range(0, len(cores) - each + 1, each)][:jobs]
+    return [MachineShare(frozenset(cores[first : first + each])) for first in range(0, len(cores) - each + 1, each)][
+        :jobs
+    ]
 
 
-def shared(shares: Sequence[Share], before: int | None) -> str:
+def shared(shares: Sequence[MachineShare], before: int | None) -> str:
     """Describe the division of this machine in a line, and the effect if earlier runs of the sweep had other cores."""
     cores = len(shares[0].cores)
     each = 'a GPU each' if not cores else 'a core each' if cores == 1 else f'{cores} cores each'
@@ -86,7 +88,7 @@ class Worker:
         process: process of the current job, or of the last.
     """
 
-    def __init__(self, share: Share, session: bool = True) -> None:
+    def __init__(self, share: MachineShare, session: bool = True) -> None:
         self.share, self.session = share, session
         self.job: Job | None = None
         self.program: str | None = None

@@ -29,7 +29,7 @@ from saccade.build import plain
 from saccade.nearest import nearest
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
-from saccade.sweep.record import Run, Sweep
+from saccade.sweep.record import Sweep, SweepRun
 from saccade.sweep.sizes import size_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
@@ -37,7 +37,7 @@ from saccade.train.config import PREFIX, load_config, run_file, value_of
 from saccade.train.declared import declared
 from saccade.train.experiment import Experiment
 from saccade.train.process.terminal import verbatim
-from saccade.train.setup import Cost
+from saccade.train.setup import ExperimentCost
 from saccade.types import UserError
 
 _KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs')
@@ -50,13 +50,13 @@ class Variant:
 
     name: str
     overrides: tuple[str, ...]
-    cost: Cost
+    cost: ExperimentCost
     solved: Settings
 
-    def run(self, seed: int) -> Run:
+    def run(self, seed: int) -> SweepRun:
         """Return the run with a seed."""
         flags = (*self.overrides, f'{PREFIX}seed={seed}')
-        return Run(f'{self.name},seed={seed}', self.name, seed, flags, self.cost.steps)
+        return SweepRun(f'{self.name},seed={seed}', self.name, seed, flags, self.cost.steps)
 
     def with_settings(self, point: Point, name: str = '') -> 'Variant':
         """Return the variant with more settings, whose name is appended to its name."""
@@ -73,7 +73,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """Plan of a sweep that has not begun, with its variants in order.
 
     Attributes: tune, the search for each variant before the comparison; None for none.
@@ -90,8 +90,8 @@ class Plan:
         sweep: str,
         overrides: Sequence[str] = (),
         size: str | None = None,
-        costs: dict[tuple[str, ...], Cost] | None = None,
-    ) -> 'Plan':
+        costs: dict[tuple[str, ...], ExperimentCost] | None = None,
+    ) -> 'SweepPlan':
         """Read both files and build every variant.
 
         Args:
@@ -146,7 +146,7 @@ class Plan:
         runs = tuple(variant.with_settings(fields).with_steps(steps).run(seed) for variant in self.variants)
         return replace(self.sweep, title=f'{self.sweep.title}: timing', runs=runs)
 
-    def tuned(self, chosen: Mapping[str, str]) -> 'Plan':
+    def tuned(self, chosen: Mapping[str, str]) -> 'SweepPlan':
         """Return the plan with the chosen settings: for each variant the name of a point of `tune`."""
         seeds = dict.fromkeys(run.seed for run in self.sweep.runs)
         variants = {
@@ -213,7 +213,11 @@ class _Variants:
     """Builder of the variants of a sweep."""
 
     def __init__(
-        self, config: str, overrides: Sequence[str], spec: Mapping[str, Any], costs: dict[tuple[str, ...], Cost]
+        self,
+        config: str,
+        overrides: Sequence[str],
+        spec: Mapping[str, Any],
+        costs: dict[tuple[str, ...], ExperimentCost],
     ) -> None:
         self._config, self._overrides, self._costs = config, tuple(overrides), costs
         self._seeded = {} if spec.get('seeds') is None else {'seed': spec['seeds']}
@@ -303,12 +307,12 @@ class _Variants:
     def _target(self) -> int | float:
         return self._match.to or getattr(self._cost(()), self._match.what)
 
-    def _cost(self, overrides: Sequence[str]) -> Cost:
+    def _cost(self, overrides: Sequence[str]) -> ExperimentCost:
         flags = (*self._overrides, *overrides)
         experiment = Experiment.of(load_config(self._config, flags))
         key = tuple(flag for flag in flags if not flag.startswith(f'{PREFIX}steps='))
         if key not in self._costs:
-            self._costs[key] = Cost.of(experiment)
+            self._costs[key] = ExperimentCost.of(experiment)
         return replace(self._costs[key], steps=experiment.steps)
 
 

@@ -17,7 +17,7 @@ Status = Literal['waiting', 'running', 'finished', 'failed']
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """Run of a sweep.
 
     Attributes:
@@ -58,7 +58,7 @@ class Sweep:
     sweep: str
     title: str
     base: Mapping[str, Any] = field(repr=False)
-    runs: tuple[Run, ...]
+    runs: tuple[SweepRun, ...]
     overrides: tuple[str, ...] = ()
 
     def changed(self, name: str, **changes: Any) -> 'Sweep':
@@ -99,7 +99,7 @@ def read_sweep(folder: Path) -> Sweep | None:
         if len({run['name'] for run in stored['runs']}) < len(stored['runs']):
             raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]
-        runs = tuple(Run(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
+        runs = tuple(SweepRun(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
         return Sweep(**{**stored, 'runs': runs, 'overrides': tuple(stored['overrides'])})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f'{file}: not the record of a sweep: {error!r}; repair or remove it') from error

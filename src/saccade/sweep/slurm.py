@@ -28,7 +28,7 @@ from typing import Any
 
 from saccade.paths import read_text
 from saccade.sweep.engine import Event, Job
-from saccade.sweep.slurm_job import OFFERED, TAKEN, Training, claim, exit_of, read_state
+from saccade.sweep.slurm_job import OFFERED, TAKEN, SlurmTraining, claim, exit_of, read_state
 from saccade.train.workdir import write_atomically, writing
 from saccade.types import UserError
 
@@ -157,7 +157,7 @@ class Slurm:
         try:
             with redirect_stderr(StringIO()), self._executor.batch():  # it would repeat sbatch's errors
                 submitted = [
-                    self._executor.submit(Training(group, self._folder, self._offer_after)) for group in groups
+                    self._executor.submit(SlurmTraining(group, self._folder, self._offer_after)) for group in groups
                 ]
         except (FailedJobError, FailedSubmissionError) as error:
             # Extract sbatch's error from submitit's message.

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.sweep.engine import Job
-from saccade.sweep.local import NO_START, Share, Worker
+from saccade.sweep.local import NO_START, MachineShare, Worker
 from saccade.train.process.processes import stop_signal
 from saccade.train.workdir import write_atomically
 
@@ -36,7 +36,7 @@ _POLL = 0.1  # seconds between two polls of the current run
 
 
 @dataclass
-class Training:
+class SlurmTraining:
     """Work of a Slurm job, on each of its tasks: train runs of one program in sequence.
 
     Attributes:
@@ -61,7 +61,7 @@ class Training:
         states.mkdir(parents=True, exist_ok=True)
         alone, task = os.environ.get('SLURM_NTASKS', '1') == '1', os.environ.get('SLURM_PROCID', '0')
         runs = self.runs if alone else (_shared_out(self.runs[0], task),)
-        self._worker = Worker(Share(), session=False)  # the session must receive Slurm's signals
+        self._worker = Worker(MachineShare(), session=False)  # the session must receive Slurm's signals
         self._offer_at = time.monotonic() + self.offer_after
         failed = []
         with stop_signal((signal.SIGTERM,)) as stopped:
@@ -85,7 +85,7 @@ class Training:
         if self._worker.job:
             self._worker.terminate()
         self._worker.end()
-        return DelayedSubmission(Training(self.runs, self.folder, self.offer_after))
+        return DelayedSubmission(SlurmTraining(self.runs, self.folder, self.offer_after))
 
     def _train(self, run: Job, states: Path) -> int:
         """Train a run and return its exit status; offer the other runs after `offer_after`."""

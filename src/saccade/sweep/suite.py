@@ -27,7 +27,7 @@ _KEYS = ('config', 'sweep', 'fields', 'size')
 
 
 @dataclass(frozen=True)
-class Task:
+class SuiteTask:
     """Task of a suite: a sweep.
 
     Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for the whole sweep.
@@ -50,7 +50,7 @@ class Suite:
     """Suite of sweeps. Attributes: title; tasks, in order."""
 
     title: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[SuiteTask, ...]
 
     @classmethod
     def of(cls, path: str) -> 'Suite':
@@ -68,9 +68,9 @@ class Suite:
         return cls(title or Path(path).stem, tuple(_task(f'--suite={path}', *item) for item in spec.items()))
 
 
-def _task(where: str, name: Any, spec: Any) -> Task:
+def _task(where: str, name: Any, spec: Any) -> SuiteTask:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UserError(f'{where}: {name!r} cannot be the name of a folder; write letters, digits, _, - and .')
     if not isinstance(spec, Mapping) or not {'config', 'sweep'} <= set(spec) <= {*_KEYS}:
         raise UserError(f'{where}: {name}: write a dict of config, sweep and, optionally, fields and size')
-    return Task(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))), spec.get('size'))
+    return SuiteTask(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))), spec.get('size'))

@@ -41,7 +41,7 @@ class Tune:
     Attributes:
         points: candidate settings, by name.
         seeds: seeds of the search.
-        metric, split, best: selection criterion; see `analysis.report.compare:Question`.
+        metric, split, best: selection criterion; see `analysis.report.compare:StudyQuestion`.
         rungs: steps per run of each round; without halving a single round of None, the config's own steps.
         eta: a fraction 1 / eta of the settings goes on to the next round.
     """

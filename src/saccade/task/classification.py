@@ -113,7 +113,7 @@ class Classification(ReadsHead):
         shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
         return (PredictedClass(dict(zip(split.names, each, strict=True))) for each in shares.tolist())
 
-    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return metrics over whole examples; the split has the names of the classes."""
         logits, first = by_example(predictions)
         return classified(predictions['label'][first], logits.argmax(axis=-1), split.names)

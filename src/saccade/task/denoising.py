@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from saccade.ops.denoising import Denoiser, Marks, Mixture, denoise
+from saccade.ops.denoising import Denoiser, DenoiserMixture, Marks, denoise
 from saccade.ops.masking import row_keys
 from saccade.ops.reinforce import choices_in
 from saccade.task.base import SCORED, Forward, PredictsTokens
@@ -82,7 +82,7 @@ class Denoising(PredictsTokens):
         """
         # Rows have one token more than the context, for models that shift their targets.
         tokens, there = batch['tokens'][:, :-1], batch['segments'][:, :-1] != 0
-        mixture = Mixture(tuple(part() for part in self.denoisers), tokens.shape[1])
+        mixture = DenoiserMixture(tuple(part() for part in self.denoisers), tokens.shape[1])
         marks = self._marks(mixture, batch)
         _require_room(model, mixture)
         sides = denoise(row_keys(key, batch['row']), tokens, there.sum(axis=-1), mixture, marks)
@@ -92,7 +92,7 @@ class Denoising(PredictsTokens):
         }
         return {**rows, 'row': batch['row'], 'end': batch['end']}, sides.which
 
-    def _marks(self, mixture: Mixture, batch: Batch) -> Marks:
+    def _marks(self, mixture: DenoiserMixture, batch: Batch) -> Marks:
         there, modes = batch['sentinels'].shape[1], [each.mode for each in mixture.denoisers]
         if there < mixture.sentinels:
             raise UserError(
@@ -118,7 +118,7 @@ def _bare(mode: str) -> str:
     return mode.strip('[]<>')
 
 
-def _require_room(model: Seq2Seq, mixture: Mixture) -> None:
+def _require_room(model: Seq2Seq, mixture: DenoiserMixture) -> None:
     (read, written), room = mixture.sizes, (model.source_context_length, model.context_length)
     if read > room[0] or written > room[1]:
         raise UserError(

@@ -41,7 +41,7 @@ class ImageText(TaskBase):
         found = self.compared(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'image': found.image, 'text': found.text, 'example': batch['example']}
 
-    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return retrieval metrics over the whole split, from images to captions and the reverse."""
         there = predictions['example'] >= 0
         image, text = predictions['image'][there], predictions['text'][there]

@@ -75,7 +75,7 @@ class MultipleNegatives(Siamese):
         vectors = self.vectors(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'vectors': normalised(vectors), 'example': batch['example']}
 
-    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return retrieval metrics: the second text of each example among all second texts of the split."""
         vectors = predictions['vectors'][predictions['example'] >= 0]
         return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))

@@ -71,7 +71,7 @@ class Regression(ReadsHead):
         logits, _ = by_example(predictions)
         return map(PredictedNumber, logits[:, 0].tolist())
 
-    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return metrics over whole examples."""
         logits, first = by_example(predictions)
         return correlated(predictions['value'][first], logits[:, 0])

@@ -112,7 +112,7 @@ class SpanQA(ReadsHead):
         """Return the logits of the answer's start and stop, -inf at positions outside the context and [CLS]."""
         return self._logits(Forward(train=False), model, params, batch, jax.random.key(0))
 
-    def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
         """Return `exact_match` and `f1` over the questions with predicted rows.
 
         Args:

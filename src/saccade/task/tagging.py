@@ -85,7 +85,7 @@ class Tagging(ReadsHead):
         for words in split.words:
             yield PredictedTags(list(words), [split.names[tag] for tag in itertools.islice(tags, len(words))])
 
-    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return metrics over whole sentences; the split has the names of the tags."""
         labels, tags = predictions['labels'], predictions['tags']
         here = labels != IGNORED

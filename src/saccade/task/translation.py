@@ -73,7 +73,7 @@ class Translation(PredictsTokens):
         written = self.search()(model, params, batch)
         return {'tokens': written.tokens, 'counts': written.counts, 'row': batch['row']}
 
-    def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
         """Return the metrics of the generated texts over all predicted rows.
 
         Args:

@@ -67,7 +67,7 @@ class Triplet(Siamese):
         margins = self._margins(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'margin': margins, 'example': batch['example']}
 
-    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return `accuracy`, the fraction of triplets in the right order."""
         margins = predictions['margin'][predictions['example'] >= 0]
         return {'accuracy': of_mean((margins > 0).astype(np.float64))}

@@ -36,7 +36,7 @@ _SCALE = jax.ShapeDtypeStruct((), jnp.float32, weak_type=True)  # weak like a Py
 
 
 @dataclass(frozen=True)
-class Counts:
+class StepCounts:
     """Counts of a traced step. Attributes: FLOPs executed, over all devices; FLOPs of the model; kernel choices."""
 
     flops: int
@@ -52,7 +52,7 @@ class TracedStep:
     """
 
     traced: Any
-    counts: Counts
+    counts: StepCounts
 
     @classmethod
     def of(cls, trace: Callable[[], Any], devices: Devices | None, parts: int = 1) -> 'TracedStep':
@@ -65,7 +65,7 @@ class TracedStep:
         """
         with choices() as made, traced_for(devices):
             traced, jaxpr = counted(trace)
-        return cls(traced, Counts(parts * jaxpr_flops(jaxpr), parts * jaxpr_model_flops(jaxpr), tuple(made)))
+        return cls(traced, StepCounts(parts * jaxpr_flops(jaxpr), parts * jaxpr_model_flops(jaxpr), tuple(made)))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Steps:
     """
 
     programs: Mapping[Any, Any]
-    counts: Counts
+    counts: StepCounts
     scales: Mapping[str, np.float32] = field(default_factory=dict)
 
     def taking(self, scales: Mapping[str, float]) -> 'Steps':
@@ -337,7 +337,7 @@ class PmapBackend:
 
 def _compiled(
     trace: Callable[[PyTree], TracedStep], batches: Sequence[PyTree], options: Mapping[str, str] | None = None
-) -> tuple[dict[Any, Any], Counts]:
+) -> tuple[dict[Any, Any], StepCounts]:
     """Compile a step for each batch; return the programs by shapes, and the counts of the first."""
     steps = {_shapes(batch): trace(batch) for batch in batches}
     programs = {shapes: step.traced.lower().compile(options) for shapes, step in steps.items()}

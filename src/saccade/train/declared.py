@@ -10,7 +10,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.learner import Learner
 from saccade.train.log.declarations import Declarations
 from saccade.train.meter import Meter
-from saccade.train.plan import Plan
+from saccade.train.plan import RunPlan
 from saccade.types import Metric, UserError
 
 
@@ -18,7 +18,7 @@ def declared(experiment: Experiment) -> Declarations:
     """Collect the metrics declared by the task, its data, the parts of the model and training itself."""
     task, baseline = experiment.task(), experiment.baseline
     parts = [part.target for part in (*experiment.model.walk(), *(baseline.walk() if baseline else ()))]
-    owners = [Learner, Meter, Plan, *parts, experiment.data(), task]
+    owners = [Learner, Meter, RunPlan, *parts, experiment.data(), task]
     found = [metric for owner in owners for metric in reports_of(owner)]
     metrics = {metric.name: metric for metric in (*found, *reports_of(task, 'evaluates'))}
     if bare := getattr(task, 'bare', ''):

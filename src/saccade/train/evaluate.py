@@ -92,7 +92,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationOptions:
     """Options of an evaluation.
 
     Attributes:
@@ -109,7 +109,7 @@ class Asked:
     data: tuple[str, ...] = ()
 
 
-def evaluate_run(path: str, asked: Asked) -> Evaluation:
+def evaluate_run(path: str, asked: EvaluationOptions) -> Evaluation:
     """Evaluate a run's checkpoint over a whole split, on one device.
 
     Raises:
@@ -182,7 +182,7 @@ def with_task_metrics(
         backend: backend whose devices share the batches; None for one device.
 
     Raises:
-        UserError: `judge` returns a value other than an estimate.
+        UserError: `evaluate` returns a value other than an estimate.
     """
     task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
     found = replace(found, loss_unit=declared(experiment).metrics['loss'].unit)
@@ -194,9 +194,9 @@ def with_task_metrics(
         predict = backend.spread(_numbered(partial(task.predict, model)))
         batches = _shared_batches(split, experiment.batch_size, limit, backend)
         predicted = _in_order([predict(params, rows) for rows in batches], split, experiment.batch_size, limit)
-    measured = task.judge(predicted, split)
+    measured = task.evaluate(predicted, split)
     if wrong := [name for name, each in measured.items() if not isinstance(each, Estimate)]:
-        raise UserError(f"{experiment.task.name}.judge: '{wrong[0]}' must be an estimate with value, low and high")
+        raise UserError(f"{experiment.task.name}.evaluate: '{wrong[0]}' must be an estimate with value, low and high")
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
     return replace(

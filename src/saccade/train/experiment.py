@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from saccade.build import bind, lacking
 from saccade.paths import expanded
 from saccade.train.adapter import Adapter, Whole
-from saccade.train.extension import Extension
+from saccade.train.extension_schedule import Extension
 from saccade.types import (
     Count,
     CountOrZero,

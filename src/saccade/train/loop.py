@@ -27,15 +27,15 @@ from saccade.train.evaluate import (
     with_task_metrics,
 )
 from saccade.train.experiment import Experiment, cache_folder
-from saccade.train.extending import extends, require_same_rates
-from saccade.train.extension import extension_lines, rates_of
+from saccade.train.extend import extends, require_same_rates
+from saccade.train.extension_schedule import extension_lines, rates_of
 from saccade.train.fitting import TOO_LARGE, too_large
 from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
 from saccade.train.log.log import Log, RunConsole, read
 from saccade.train.log.provenance import changed_code, recorded
 from saccade.train.meter import Meter
-from saccade.train.plan import Plan, row_lines
+from saccade.train.plan import RunPlan, row_lines
 from saccade.train.process.lock import locked
 from saccade.train.process.processes import Stop, require_shared
 from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
@@ -101,7 +101,7 @@ class Run:
         with self.display.phase('compiling'):
             self.backend = self._backend()
         self.tokens = experiment.tokens
-        self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
+        self.plan = RunPlan.of(_what(config), self.backend, experiment.model, self.tokens)
         self._require_memory()
         extended = [extension() for extension in experiment.extended]
         changes = extension_lines(experiment.schedule(), extended, experiment.steps)

@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 
 from saccade.train.backend import Backend
 from saccade.train.optimizer import path_of
-from saccade.train.plan import Plan, peak_flops
+from saccade.train.plan import RunPlan, peak_flops
 from saccade.types import Metric, UserError
 
 # Steps queued on the device before the host waits: enough to hide the host's work, few enough for little memory.
@@ -28,7 +28,7 @@ class Meter:
         Metric('mfu', 'highest', 0.0, 1.0),
     )
 
-    def __init__(self, plan: Plan, backend: Backend) -> None:
+    def __init__(self, plan: RunPlan, backend: Backend) -> None:
         self._plan, self._backend, self._peak = plan, backend, peak_flops()
         self._leaves = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(backend.like.params)]
         self._unread: deque[tuple[int, PyTree]] = deque()

@@ -16,7 +16,7 @@ from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
 from saccade.train.program import program_digest
-from saccade.train.setup import Cost
+from saccade.train.setup import ExperimentCost
 from saccade.train.trained import param_shapes
 from saccade.train.workdir import absolute
 from saccade.trust import foreign
@@ -135,7 +135,7 @@ def _fits(changed: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
     if asked not in _FITS:
         try:
             experiment = Experiment.of(changed)
-            Cost.of(experiment)
+            ExperimentCost.of(experiment)
             _FITS[asked] = not experiment.init_from or param_shapes(experiment) == param_shapes(Experiment.of(config))
         except UserError:  # its parts do not fit each other
             _FITS[asked] = False

@@ -27,7 +27,7 @@ import optax
 from jaxtyping import PyTree
 
 from saccade.axes import AxesByPath, KernelAxes, copies_in, has_decay, most_of
-from saccade.layers import IN_A_STACK
+from saccade.layer_paths import IN_A_STACK
 from saccade.ops.statistic import is_statistic
 from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Scales, Share, UserError, is_zero
 

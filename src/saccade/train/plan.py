@@ -54,7 +54,7 @@ ROLES = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Plan of a run: its parameters, FLOPs and memory.
 
     Attributes: the printed facts; FLOPs and tokens are of one step over all devices, bytes are of one device. flops
@@ -90,7 +90,7 @@ class Plan:
     )
 
     @classmethod
-    def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
+    def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'RunPlan':
         """Count parameters, FLOPs, and bytes of a compiled step; `tokens` is the number of tokens in a step."""
         counts, memory = backend.train_step.counts, backend.train_step.memory_analysis()
         return cls(

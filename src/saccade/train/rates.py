@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from saccade.axes import AxesByPath
-from saccade.layers import IN_A_STACK, layer_numbers
+from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.nearest import listed
 from saccade.train.optimizer import AtWidth, each_leaf, finds
 from saccade.types import Params, Range, UserError

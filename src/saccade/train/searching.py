@@ -17,7 +17,7 @@ from saccade.types import UserError
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchOptions:
     """Options of a search.
 
     Attributes:
@@ -36,7 +36,7 @@ class Asked:
     rows: int
 
 
-def open_search(asked: Asked, corpus: SearchCorpus) -> tuple[SentenceEncoder, Index]:
+def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEncoder, Index]:
     """Open a run, and the index of a corpus, which is made if it is missing or belongs to something else.
 
     Raises:

@@ -20,7 +20,7 @@ from saccade.ops.flops import model_flops
 from saccade.train.backend import BACKENDS, Backend, require_rows, with_learner
 from saccade.train.declared import ranking, reports_of
 from saccade.train.experiment import Experiment
-from saccade.train.extension import schedule_of
+from saccade.train.extension_schedule import schedule_of
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import ROW_AXES, AnyMesh, make_mesh
@@ -266,7 +266,7 @@ def batches_like(experiment: Experiment) -> Sequence[PyTree]:
 
 
 @dataclass(frozen=True)
-class Cost:
+class ExperimentCost:
     """Cost of an experiment: parameters, FLOPs and tokens, counted without compilation.
 
     Attributes:
@@ -282,7 +282,7 @@ class Cost:
     steps: int
 
     @classmethod
-    def of(cls, experiment: Experiment) -> 'Cost':
+    def of(cls, experiment: Experiment) -> 'ExperimentCost':
         """Trace a step.
 
         Raises:

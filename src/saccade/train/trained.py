@@ -146,7 +146,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     if change := changed_code(workdir, config):
         _LOG.warning(change)
     with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
-        like = kept_shapes(experiment)
+        like = run_param_shapes(experiment)
         if which == 'average':
             restored = averaged(checkpoints, like, experiment.keep_last)
         else:
@@ -253,7 +253,7 @@ def param_shapes(experiment: Experiment) -> Params:
     return Initial.of(experiment).shapes
 
 
-def kept_shapes(experiment: Experiment) -> Params:
+def run_param_shapes(experiment: Experiment) -> Params:
     """Return the shapes of a run's parameters, from which its adapter computes the model's."""
     return kept(experiment)[0]
 

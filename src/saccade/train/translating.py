@@ -20,7 +20,7 @@ from saccade.types import Part, Search, Seq2Seq, UserError
 
 
 @dataclass(frozen=True)
-class Asked:
+class TranslationOptions:
     """Options of a translator.
 
     Attributes:
@@ -41,7 +41,7 @@ class Asked:
     rows: int
 
 
-def open_translator(asked: Asked) -> Translator:
+def open_translator(asked: TranslationOptions) -> Translator:
     """Open a run or a Hugging Face directory.
 
     Raises:
@@ -55,7 +55,7 @@ def open_translator(asked: Asked) -> Translator:
     )
 
 
-def _frame(trained: Trained, asked: Asked) -> PairFrame:
+def _frame(trained: Trained, asked: TranslationOptions) -> PairFrame:
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
         if asked.start is not None:
@@ -102,7 +102,7 @@ def open_gap_filler(trained: Trained, mode: str | None) -> GapFiller:
     return GapFiller(translator.in_mode(mode))
 
 
-def _search(trained: Trained, asked: Asked) -> Search:
+def _search(trained: Trained, asked: TranslationOptions) -> Search:
     rules, most = FREE, 0
     if trained.generation is not None:
         trained.generation.warn()

@@ -58,7 +58,7 @@ class LayerContext:
             for no prefix. A row with a prefix is one segment.
         layer: number of the layer, from 0; None outside a stack of layers.
         layers: L, the number of layers of the stack; None outside a stack.
-        handed: arrays handed on by earlier layers, by name; see `saccade.layers:earlier`.
+        handed: arrays handed on by earlier layers, by name; see `saccade.layer_paths:earlier`.
 
     Lists are converted to NumPy arrays.
     """

@@ -110,7 +110,7 @@ class Task(Protocol):
         mixes_rows: description of values that depend on the batch's other rows, such as contrastive negatives.
         reports: declarations of the metrics that `loss` returns. Undeclared metrics are logged, and rank runs only if
             their best end is given.
-        evaluates: declarations of the metrics logged only by evaluations, including those of `Evaluator.judge`; like
+        evaluates: declarations of the metrics logged only by evaluations, including those of `Evaluator.evaluate`; like
             `reports`, an attribute of the object if it depends on the fields.
         best_by: default metric for ranking checkpoints and runs; `loss` if absent.
     """
@@ -188,6 +188,6 @@ class Evaluator(Protocol):
         """Return the predictions for each row; axis 0 of each array is B."""
         ...
 
-    def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+    def evaluate(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
         """Return metrics of the predictions of all rows of a split, in order, followed by padding."""
         ...

@@ -19,7 +19,7 @@ from jaxtyping import Float, PyTree
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.translator import Translator
-from saccade.layers import IN_A_STACK, layer_numbers
+from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.train.optimizer import path_of
 from saccade.types import LayerContext, Params, Seq2Seq, UserError
 

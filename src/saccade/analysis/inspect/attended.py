@@ -30,7 +30,7 @@ from saccade.types import Batch, Keys, LayerContext, Params, Part, Queries, User
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class HeadInputs:
     """Queries and keys of one head.
 
     Attributes:
@@ -95,7 +95,7 @@ class _Seen:
         return [self.attender.score_function.scale if whole else None]
 
 
-def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
+def heads_of(model: Part, params: Params, batch: Row) -> list[HeadInputs]:
     """Return the queries and keys of each head of cross-attention; without attention, the hidden states of both sides.
 
     Raises:
@@ -120,7 +120,7 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
             'encoder-decoder whose cross-attention has scores'
         )
     return [
-        Head(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
+        HeadInputs(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
         for layer, ((queries, keys), scale) in enumerate(zip(layers, scales, strict=True), 1)
         for head in range(queries.shape[2])
     ]

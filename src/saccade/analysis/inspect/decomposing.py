@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from saccade.analysis.inspect.attended import Head, heads_of
+from saccade.analysis.inspect.attended import HeadInputs, heads_of
 from saccade.analysis.inspect.decomposition import PARTS, Decomposed, ScoreTerms
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Row
 from saccade.train.digests import prepare_again
@@ -42,7 +42,7 @@ class DecomposedHead:
     scale: float | None
 
     @classmethod
-    def of(cls, head: Head, batch: Row) -> 'DecomposedHead':
+    def of(cls, head: HeadInputs, batch: Row) -> 'DecomposedHead':
         """Decompose the states of a head by the input tokens of either side."""
         written, read = batch['tokens'][:, :-1], batch['source']
         return cls(
@@ -101,13 +101,13 @@ class Decomposition:
         """Return the figures of each head."""
         return [head.record() for head in self.heads]
 
-    def report(self) -> Report:
+    def report(self) -> MeasurementReport:
         """Return tables of all heads."""
         rows = int((self.batch['segments'] > 0).any(-1).sum())
         error = max(record['error'] for record in self.records)
         figures = {'rows': rows, 'heads': self.records, 'error': error}
         notes = (*_NOTES, f'{rows} rows; the sums of the parts and of the terms are exact within {error:.1e}.')
-        return Report(self.what, figures, tuple(self._tables()), notes)
+        return MeasurementReport(self.what, figures, tuple(self._tables()), notes)
 
     def _tables(self) -> Sequence[Table]:
         columns = ('', *(f'{side}: {part}' for side in ('encoder', 'decoder') for part in PARTS))

@@ -20,7 +20,7 @@ _SHOWN = 48  # characters of a text, or of a word with its context
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class CosineComparison:
     """Comparison of vectors by their cosines.
 
     Attributes:
@@ -36,7 +36,7 @@ class Compared:
     figures: dict[str, Any]
 
     @classmethod
-    def of(cls, texts: Sequence[Embedded], pool: Pool, word: str | None) -> 'Compared':
+    def of(cls, texts: Sequence[Embedded], pool: Pool, word: str | None) -> 'CosineComparison':
         """Compare the occurrences of a word in the texts, or without a word the pooled texts.
 
         Raises:

@@ -23,12 +23,12 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from saccade.analysis.inspect.implied import report_implied
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.plain import Plain
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Prepared
-from saccade.layers import IN_A_STACK, layer_numbers
+from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment, cache_folder
@@ -39,7 +39,7 @@ from saccade.types import Batch, Params, Part, UserError
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerNorms:
     """Gradient and parameter norms of a layer.
 
     Attributes: gradient, the L2 norm of the gradient of the mean loss; parameters, the L2 norm of the parameters.
@@ -51,7 +51,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Head:
+class HeadPattern:
     """Attention pattern of a head.
 
     Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None for
@@ -72,7 +72,7 @@ class Head:
         return ' '.join(filter(None, (self.tower, f'layer {self.layer}', self.branch.replace('mixer', ''))))
 
 
-def inspect_run(workdir: str) -> Report:
+def inspect_run(workdir: str) -> MeasurementReport:
     """Inspect a trained model on the first validation batch.
 
     Raises:
@@ -95,7 +95,7 @@ def first_batch(workdir: str) -> tuple[Experiment, Trained, Batch]:
     return experiment, open_run(workdir), _first_batch(experiment, prepared)
 
 
-def inspect_config(config: Mapping[str, Any], name: str) -> Report:
+def inspect_config(config: Mapping[str, Any], name: str) -> MeasurementReport:
     """Inspect a model with its initial weights.
 
     Raises:
@@ -110,7 +110,7 @@ def inspect_config(config: Mapping[str, Any], name: str) -> Report:
     return _report(f'{name} before training', layers, heads)
 
 
-def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[Layer], list[Head]]:
+def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[LayerNorms], list[HeadPattern]]:
     """Return the layers, and the heads of layers with explicit or implicit attention weights, in float32.
 
     Raises:
@@ -118,7 +118,7 @@ def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[
     """
     gradient, weights = watched(experiment, params, batch)
     grown, own = _norms(gradient), _norms(params)
-    return [Layer(name, grown[name], own[name]) for name in own], list(_heads(weights))
+    return [LayerNorms(name, grown[name], own[name]) for name in own], list(_heads(weights))
 
 
 def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Params, PyTree]:
@@ -158,11 +158,11 @@ def _norms(tree: Params) -> dict[str, float]:
     return {name: square**0.5 for name, square in squares.items()}
 
 
-def _heads(weights: PyTree) -> Iterator[Head]:
+def _heads(weights: PyTree) -> Iterator[HeadPattern]:
     for tower, number, branch, one in by_layer(weights):
         for head, (entropy, distance, itself) in enumerate(np.asarray(of_heads(one)).tolist()):
             own = (None, None) if branch == 'cross' else (distance, itself)
-            yield Head(number, head + 1, entropy, *own, tower, branch)
+            yield HeadPattern(number, head + 1, entropy, *own, tower, branch)
 
 
 def by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
@@ -215,7 +215,7 @@ def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:
     return next(eval_batches(prepared.splits['validation'], experiment.batch_size))
 
 
-def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
+def _report(what: str, layers: list[LayerNorms], heads: list[HeadPattern]) -> MeasurementReport:
     of_layers = [(layer.name, f'{layer.gradient:.3g}', f'{layer.parameters:.3g}') for layer in layers]
     of_heads = [
         (head.where, str(head.head), f'{head.entropy:z.2f}', _shown(head.distance, 1), _shown(head.itself, 2))
@@ -227,7 +227,7 @@ def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
         tables.append(Table('Attention patterns by head', columns, of_heads))
     notes = () if heads else ('Its mixers have no explicit or implicit attention weights.',)
     figures = {'layers': list(map(asdict, layers)), 'heads': list(map(asdict, heads))}
-    return Report(what, figures, tuple(tables), notes)
+    return MeasurementReport(what, figures, tuple(tables), notes)
 
 
 def _shown(value: float | None, digits: int) -> str:

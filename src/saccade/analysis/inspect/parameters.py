@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from saccade.analysis.report.figures import Report, Table
-from saccade.layers import IN_A_STACK
+from saccade.analysis.report.figures import MeasurementReport, Table
+from saccade.layer_paths import IN_A_STACK
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.plan import role_of
@@ -21,7 +21,7 @@ from saccade.types import Params
 
 
 @dataclass(frozen=True)
-class Weight:
+class ParameterShape:
     """Parameter of one shape, in one or several layers.
 
     Attributes:
@@ -53,7 +53,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Share:
+class ParameterShare:
     """Share of the parameters.
 
     Attributes: count of some weights, its share of the total, and their norm.
@@ -64,7 +64,7 @@ class Share:
     norm: float | None
 
     @classmethod
-    def of(cls, some: Sequence[Weight], whole: int) -> 'Share':
+    def of(cls, some: Sequence[ParameterShape], whole: int) -> 'ParameterShare':
         """Return the share of some weights among `whole` parameters."""
         norms = [weight.norm for weight in some if weight.norm is not None]
         count = sum(weight.count for weight in some)
@@ -75,7 +75,7 @@ class Share:
         return f'{self.count:,}', f'{self.share:.1%}', '' if self.norm is None else f'{self.norm:.4g}'
 
 
-def tabulate_weights(path: str) -> Report:
+def tabulate_weights(path: str) -> MeasurementReport:
     """Report the weights of a run, or of a Hugging Face directory.
 
     Raises:
@@ -84,7 +84,7 @@ def tabulate_weights(path: str) -> Report:
     return _report(path, weights(params_of(path)))
 
 
-def tabulate_config(config: Mapping[str, Any], name: str) -> Report:
+def tabulate_config(config: Mapping[str, Any], name: str) -> MeasurementReport:
     """Report the parameters of an experiment, without creating them.
 
     Raises:
@@ -102,7 +102,7 @@ def _decays(experiment: Experiment) -> PyTree[bool] | None:
     return optimizer.decays(*kept(experiment))
 
 
-def weights(params: Params, decays: PyTree[bool] | None = None) -> list[Weight]:
+def weights(params: Params, decays: PyTree[bool] | None = None) -> list[ParameterShape]:
     """Return the weights of parameters, or of their shapes; the largest role first.
 
     Args:
@@ -121,7 +121,7 @@ def weights(params: Params, decays: PyTree[bool] | None = None) -> list[Weight]:
         mark = marks and marks[keypath]
         alike.setdefault((role_of(path), name, tuple(leaf.shape[1:]), mark), []).append(leaf)
     found = [
-        Weight(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves), mark)
+        ParameterShape(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves), mark)
         for (role, name, shape, mark), leaves in alike.items()
     ]
     counts = {role: sum(each.count for each in found if each.role == role) for role in {each.role for each in found}}
@@ -134,19 +134,19 @@ def _norm(leaves: Sequence[Any]) -> float | None:
     return float(np.sqrt(sum(np.square(np.asarray(leaf, np.float64)).sum() for leaf in leaves)))
 
 
-def _report(what: str, found: Sequence[Weight]) -> Report:
+def _report(what: str, found: Sequence[ParameterShape]) -> MeasurementReport:
     whole = sum(weight.count for weight in found)
     rows, roles, each = [], [], []
     for role, members in itertools.groupby(found, lambda weight: weight.role):
         some = list(members)
-        together = Share.of(some, whole)
+        together = ParameterShare.of(some, whole)
         roles.append({'role': role, **asdict(together)})
         rows.append((role, '', *together.words()))
         for weight in some:
-            alone = Share.of([weight], whole)
+            alone = ParameterShare.of([weight], whole)
             each.append({**asdict(weight), **asdict(alone)})
             count, share, norm = alone.words()
             rows.append((f'  {weight.name}', weight.shapes, count, share, norm or ('yes' if weight.decays else '')))
     last = 'L2 norm' if found[0].decays is None else 'decays'  # a config has no norms
     table = Table(f'{what}: {whole:,} parameters', ('', 'layers x shape', 'parameters', 'share', last), rows)
-    return Report(what, {'parameters': whole, 'roles': roles, 'weights': each}, (table,))
+    return MeasurementReport(what, {'parameters': whole, 'roles': roles, 'weights': each}, (table,))

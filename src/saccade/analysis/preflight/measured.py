@@ -27,7 +27,7 @@ _STATUS, _FORGET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredStep:
     """Measured FLOPs and memory of a step.
 
     Attributes: FLOPs in matrix products of the compiled program, None if unknown; peak bytes during the steps, both
@@ -39,7 +39,7 @@ class Measured:
     seconds: float
 
     @classmethod
-    def of(cls, step: OnMesh) -> 'Measured':
+    def of(cls, step: OnMesh) -> 'MeasuredStep':
         """Compile a step for the local devices and run it a few times, with rows of zeros.
 
         Raises:

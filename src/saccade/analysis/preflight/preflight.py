@@ -15,10 +15,10 @@ import numpy as np
 
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent, collectives
-from saccade.analysis.preflight.measured import STEPS, Measured
+from saccade.analysis.preflight.measured import STEPS, MeasuredStep
 from saccade.analysis.preflight.roofline import Roofline
 from saccade.analysis.preflight.traffic import traffic
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.train.backend import OnMesh
 from saccade.train.device_memory import peak_bytes, refused_bytes
 from saccade.train.experiment import Experiment
@@ -87,7 +87,7 @@ class Preflight:
     tokens: int
     held: dict[str, int]
     ways: list[Way]
-    measured: Measured | None = None
+    measured: MeasuredStep | None = None
 
     @classmethod
     def of(cls, what: str, config: Config, chips: Chips) -> 'Preflight':
@@ -131,7 +131,7 @@ class Preflight:
         Raises:
             UserError: memory cannot be measured on this platform.
         """
-        return replace(self, measured=Measured.of(spread(Experiment.of(config), self.chips)))
+        return replace(self, measured=MeasuredStep.of(spread(Experiment.of(config), self.chips)))
 
     @functools.cached_property
     def roofline(self) -> Roofline | None:
@@ -142,7 +142,7 @@ class Preflight:
         sent = sum(each.bytes for each in way.sent)
         return Roofline.of(self.chips.kind, self.flops / count, self.hardware_flops / count, way.traffic, sent)
 
-    def report(self) -> Report:
+    def report(self) -> MeasurementReport:
         """Return the report of the preflight."""
         roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
         held = [(name, mib(size)) for name, size in self.held.items() if size]
@@ -159,7 +159,7 @@ class Preflight:
             tables.append(self._at_full_rate(self.roofline))
         if self.measured:
             tables.append(self._comparison(self.measured))
-        return Report(self.what, self.figures(), tuple(tables), tuple(self._notes()))
+        return MeasurementReport(self.what, self.figures(), tuple(tables), tuple(self._notes()))
 
     def _at_full_rate(self, of: Roofline) -> Table:
         rows = [
@@ -173,7 +173,7 @@ class Preflight:
         ]
         return Table(f'Roofline of a step on {of.kind}', ('per chip', 'amount', 'ms'), rows)
 
-    def _comparison(self, found: Measured) -> Table:
+    def _comparison(self, found: MeasuredStep) -> Table:
         """Compare predicted memory, FLOPs and time with the measurements."""
         time = {'ms': (self.roofline.least, found.seconds, milliseconds)} if self.roofline else {}
         figures = time | {

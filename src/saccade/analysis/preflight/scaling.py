@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import by_kind
 from saccade.analysis.preflight.preflight import Config, Way, mib, spread
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.axes import letters_of
 from saccade.feedforward.mixture import Mixture
 from saccade.train.backend import OnMesh
@@ -72,7 +72,7 @@ class Scaling:
             raise UserError(f'--axis={axis}: use one of {", ".join(ROUNDS)}')
         return cls(what, axis, rows, [_point(config, axis, rows, chips) for chips in slices])
 
-    def report(self) -> Report:
+    def report(self) -> MeasurementReport:
         """Return the report."""
         kinds = sorted({kind for point in self.points for kind in point.sent})
         rows = [
@@ -90,7 +90,7 @@ class Scaling:
         of_routes = ['of it routes'] if self.axis == 'expert' else []
         table = Table(title, ('chips', 'peak', *kinds, 'in all', 'formula', *of_routes), rows)
         figures = {'axis': self.axis, 'rows': self.rows, 'points': [asdict(point) for point in self.points]}
-        return Report(self.what, figures, (table,))
+        return MeasurementReport(self.what, figures, (table,))
 
 
 def _point(config: Config, axis: str, rows: int, chips: Chips) -> Point:

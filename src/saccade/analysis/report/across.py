@@ -15,7 +15,7 @@ from saccade.analysis.report.drawing import (
     NARROW,
     WIDE,
     Canvas,
-    Picture,
+    ReportPicture,
     colour,
     draw,
     frame,
@@ -44,7 +44,7 @@ class Across:
 
     field: str
     lines: Lines
-    picture: Picture
+    picture: ReportPicture
     incomplete: tuple[str, ...] = ()
 
 
@@ -89,7 +89,7 @@ def _follows(texts: Sequence[str], values: Sequence[float]) -> bool:
     return own is not None and len(pairs) == len(set(values)) and in_order
 
 
-def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
+def _picture(comparison: Comparison, field: str, lines: Lines) -> ReportPicture:
     title = f'{metric_name(comparison.metric).capitalize()} by {field}'
     points = [point for line in lines.values() for point in line]
     xs, ys = zip(*points, strict=True)
@@ -112,4 +112,4 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
         if len(lines) > 1:
             label_ends(axes, canvas, tips)
 
-    return Picture(title, draw('across', title, paint, [NARROW, WIDE]))
+    return ReportPicture(title, draw('across', title, paint, [NARROW, WIDE]))

@@ -23,7 +23,7 @@ _OF_TEXT = 'bits_per_byte'  # preferred to a loss, as it does not depend on the 
 
 
 @dataclass(frozen=True)
-class Question:
+class StudyQuestion:
     """Question to a study.
 
     Attributes:
@@ -40,7 +40,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Cost:
+class RunCost:
     """Cost of one run of a variant; fields are None if its runs did not log them.
 
     Attributes:
@@ -63,7 +63,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RankedVariant:
     """Standing of one variant in the ranking.
 
     Attributes:
@@ -85,7 +85,7 @@ class Standing:
     scores: Mapping[int, float]
     known: int
     wanted: int
-    cost: Cost
+    cost: RunCost
     mean: float | None = None
     interval: Interval | None = None
     difference: float | None = None
@@ -119,7 +119,7 @@ class Comparison:
     split: str
     declared: Metric
     columns: tuple[str, ...]
-    standings: tuple[Standing, ...]
+    standings: tuple[RankedVariant, ...]
     baseline: float | None = None
     over: str | None = None
 
@@ -134,12 +134,12 @@ class Comparison:
         return self.declared.best
 
     @property
-    def incomplete(self) -> tuple[Standing, ...]:
+    def incomplete(self) -> tuple[RankedVariant, ...]:
         """Ranked variants with failed, diverged or missing seeds."""
         return tuple(standing for standing in self.ranked if not standing.complete)
 
     @property
-    def behind(self) -> tuple[Standing, ...]:
+    def behind(self) -> tuple[RankedVariant, ...]:
         """Ranked variants that do not beat the baseline."""
         if self.baseline is None:
             return ()
@@ -153,12 +153,12 @@ class Comparison:
         return {state: counts[state] for state in STATES}
 
     @property
-    def ranked(self) -> tuple[Standing, ...]:
+    def ranked(self) -> tuple[RankedVariant, ...]:
         """Variants with a finished run: complete ones, best first, and then the others, best first."""
         return tuple(standing for standing in self.standings if standing.mean is not None)
 
     @property
-    def pictured(self) -> tuple[Standing, ...]:
+    def pictured(self) -> tuple[RankedVariant, ...]:
         """Variants to draw: only the best ones, if there are too many."""
         return self.standings[:PICTURED]
 
@@ -167,7 +167,7 @@ class Comparison:
         return _value(trial.final(self.split), self.metric)
 
 
-def compare(study: Study, question: Question) -> Comparison:
+def compare(study: Study, question: StudyQuestion) -> Comparison:
     """Rank the variants of a study.
 
     Raises:
@@ -188,7 +188,7 @@ def compare(study: Study, question: Question) -> Comparison:
     wanted = max(known.values())
     order = sorted(variants, key=lambda variant: _key(scores[variant], wanted, declared.best, variant))
     standings = [
-        Standing(
+        RankedVariant(
             place,
             variant,
             fields=tuple(texts[variant] for texts in fields.values()),
@@ -205,7 +205,7 @@ def compare(study: Study, question: Question) -> Comparison:
     return Comparison(study, question.split, declared, tuple(fields), measured, baseline, question.over)
 
 
-def _metric(trials: Sequence[Trial], question: Question) -> str:
+def _metric(trials: Sequence[Trial], question: StudyQuestion) -> str:
     there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
     splits = sorted(there - {PLAN, BASELINE})
     if question.split not in splits:
@@ -292,14 +292,14 @@ def _speed_intervals(variants: Mapping[str, Sequence[Trial]], split: str) -> dic
     return {name: intervals.get(name) for name in variants}
 
 
-def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) -> Cost:
+def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) -> RunCost:
     finished = [trial for trial in trials if trial.final(split)]
     plans = [(trial.plan, trial.steps) for trial in finished or trials if trial.plan]
     plan, steps = plans[0] if plans else ({}, None)
     flops, tokens = plan.get('flops'), plan.get('tokens')
     state, rows = plan.get('state_bytes'), trials[0].config.get('batch_size')
     spent = [seconds(trial, [trial.steps]) for trial in finished]
-    return Cost(
+    return RunCost(
         parameters=plan.get('parameters'),
         flops_per_token=flops / tokens if tokens else None,
         flops=flops * steps if steps else None,
@@ -312,7 +312,7 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
     )
 
 
-def _measured(standings: Sequence[Standing], metric: Metric) -> Iterator[Standing]:
+def _measured(standings: Sequence[RankedVariant], metric: Metric) -> Iterator[RankedVariant]:
     """Add means, intervals, differences to the best and numbers of seeds, which depend on all variants."""
     scores = [standing.scores for standing in standings if standing.scores]
     intervals = mean_intervals([list(group.values()) for group in scores])

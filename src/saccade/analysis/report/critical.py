@@ -24,7 +24,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from saccade.analysis.report.compare import Comparison
-from saccade.analysis.report.drawing import FAINT, INK, NARROW, WIDE, Canvas, Picture, colour, draw, marker, write
+from saccade.analysis.report.drawing import FAINT, INK, NARROW, WIDE, Canvas, ReportPicture, colour, draw, marker, write
 from saccade.analysis.report.power import ALPHA, seeds_for
 from saccade.analysis.report.words import amount, counted
 
@@ -40,7 +40,7 @@ Scores = Float[np.ndarray, 'variants blocks']
 
 
 @dataclass(frozen=True)
-class Pair:
+class VariantPair:
     """Pair of variants.
 
     Attributes: one and other, their indices in the order of mean ranks; p, the corrected p-value, None for a test by
@@ -66,7 +66,7 @@ class Critical:
     over: str
     variants: Sequence[str] = ()
     ranks: Sequence[float] = ()
-    pairs: Sequence[Pair] = ()
+    pairs: Sequence[VariantPair] = ()
     difference: float | None = None
 
     @property
@@ -132,7 +132,7 @@ def over_seeds(comparison: Comparison) -> Critical | None:
     # At the level of Holm's first step, which suffices for a pair regardless of the others.
     needed = seeds_for(effects(scores[ones], scores[others]), ALPHA / len(ones))
     pairs = [
-        Pair(one, other, real=p <= ALPHA, p=p, needed=None if p <= ALPHA else seeds)
+        VariantPair(one, other, real=p <= ALPHA, p=p, needed=None if p <= ALPHA else seeds)
         for one, other, p, seeds in zip(ones.tolist(), others.tolist(), corrected, needed, strict=True)
     ]
     how = f"paired t-tests over {counted(len(seeds), 'seed')}, with Holm's correction at {ALPHA:.0%}"
@@ -158,7 +158,7 @@ def over_tasks(scores: Mapping[str, Mapping[str, float]]) -> Critical:
     p, difference = friedman(values), critical_difference(len(names), len(tasks))
     gaps = {(one, other): ranks[other] - ranks[one] for one, other in combinations(range(len(names)), 2)}
     pairs = [
-        Pair(*places, real=p <= ALPHA and gap >= difference, needed=_tasks_needed(gap, difference, len(tasks)))
+        VariantPair(*places, real=p <= ALPHA and gap >= difference, needed=_tasks_needed(gap, difference, len(tasks)))
         for places, gap in gaps.items()
     ]
     test = f"Friedman's test over {counted(len(tasks), 'task')}"
@@ -192,7 +192,7 @@ def critical_difference(variants: int, blocks: int) -> float:
     return float(q * math.sqrt(variants * (variants + 1) / (6 * blocks)))
 
 
-def _found(pairs: Sequence[Pair], names: Sequence[str]) -> str:
+def _found(pairs: Sequence[VariantPair], names: Sequence[str]) -> str:
     """Summarise the significant differences, and the variants that differ from the first in mean rank."""
     alike = [names[pair.other] for pair in pairs if pair.one == 0 and not pair.real]
     best = f'{names[0]}, the first in mean rank, differs from '
@@ -249,7 +249,7 @@ def _tasks_needed(gap: float, difference: float, tasks: int) -> int | None:
     return None if gap >= difference or gap <= 0 else math.ceil(tasks * (difference / gap) ** 2)
 
 
-def _needed(pair: Pair) -> float:
+def _needed(pair: VariantPair) -> float:
     return math.inf if pair.needed is None else float(pair.needed)
 
 
@@ -264,7 +264,7 @@ def cliques(chosen: set[int], left: set[int], done: set[int], alike: Mapping[int
         left, done = left - {place}, done | {place}
 
 
-def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | None:
+def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> ReportPicture | None:
     """Draw mean ranks on a line, with a bar below each group without significant differences; None without ranks.
 
     Args:
@@ -304,7 +304,7 @@ def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | No
     note = 'Dots on a bar are its variants.' if groups else ''
     if found_groups is None:
         note = f'There are more than {GROUPS} groups without significant differences; the table has the pairs.'
-    return Picture(title, svg, note)
+    return ReportPicture(title, svg, note)
 
 
 def _paint_line(axes: Axes, found: Critical, count: int) -> None:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.cost import SPENT
 from saccade.analysis.report.drawing import (
     NARROW,
     SMALL,
     WIDE,
     Canvas,
-    Picture,
+    ReportPicture,
     colour,
     draw,
     frame,
@@ -39,7 +39,7 @@ _LABELS = {'steps': 'steps', 'tokens': 'training tokens', 'FLOPs': 'training FLO
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """Learning curve of a variant.
 
     Attributes: place of its variant; x, the cost; mean, low and high of the metric over seeds; style.
@@ -75,20 +75,20 @@ _TRAINING = (
 )
 
 
-def curves(comparison: Comparison) -> dict[str, Picture]:
+def curves(comparison: Comparison) -> dict[str, ReportPicture]:
     """Draw learning curves against each logged cost."""
     series = _evaluated(comparison)
     found = {axis: list(lines(comparison, axis, series)) for axis in SPENT}
     return {axis: _picture(comparison, series, axis, drawn) for axis, drawn in found.items() if drawn}
 
 
-def training(comparison: Comparison) -> list[Picture]:
+def training(comparison: Comparison) -> list[ReportPicture]:
     """Draw the training loss and the gradient norm against steps, if they were logged."""
     found = [(series, list(lines(comparison, 'steps', series))) for series in _TRAINING]
     return [_picture(comparison, series, 'steps', drawn, [SMALL]) for series, drawn in found if drawn]
 
 
-def lines(comparison: Comparison, axis: str, series: Series | None = None) -> Iterator[Curve]:
+def lines(comparison: Comparison, axis: str, series: Series | None = None) -> Iterator[LearningCurve]:
     """Yield the curve of each variant over its finished runs, and of each other run, against one cost.
 
     Args:
@@ -114,7 +114,9 @@ def _evaluated(comparison: Comparison) -> Series:
     return Series('curve', comparison.split, comparison.metric, title, comparison.baseline)
 
 
-def _curve(series: Series, axis: str, standing: Standing, trials: Sequence[Trial], style: dict) -> Iterator[Curve]:
+def _curve(
+    series: Series, axis: str, standing: RankedVariant, trials: Sequence[Trial], style: dict
+) -> Iterator[LearningCurve]:
     """Yield the curve over some runs, at their common steps, if there are any."""
     values = [_by_step(trial, series) for trial in trials]
     steps = sorted(set.intersection(*map(set, values))) if values else []
@@ -125,7 +127,7 @@ def _curve(series: Series, axis: str, standing: Standing, trials: Sequence[Trial
     known = np.isfinite(x)
     if known.any():
         grid, x = (_thinned(numbers[..., known], series.points) for numbers in (grid, x))
-        yield Curve(standing.place, x, grid.mean(axis=0), grid.min(axis=0), grid.max(axis=0), style)
+        yield LearningCurve(standing.place, x, grid.mean(axis=0), grid.min(axis=0), grid.max(axis=0), style)
 
 
 def _thinned(values: np.ndarray, points: int | None) -> np.ndarray:
@@ -145,9 +147,9 @@ def _picture(
     comparison: Comparison,
     series: Series,
     axis: str,
-    drawn: Sequence[Curve],
+    drawn: Sequence[LearningCurve],
     canvases: Sequence[Canvas] = (NARROW, WIDE),
-) -> Picture:
+) -> ReportPicture:
     title = f'{series.title.capitalize()} against {"training time" if axis == "time" else axis}'
     longest = max(float(line.x[-1]) for line in drawn)
     unit, label = time_unit(longest) if axis == 'time' else (1.0, _LABELS[axis])
@@ -169,10 +171,10 @@ def _picture(
 
     cut = any(not ends[0] <= value <= ends[1] for line in drawn for value in line.mean)
     note = 'Values of the first quarter and outliers may be cut off.' if cut else ''
-    return Picture(title, draw(f'{series.name}-{axis.lower()}', title, paint, canvases), note)
+    return ReportPicture(title, draw(f'{series.name}-{axis.lower()}', title, paint, canvases), note)
 
 
-def _late(line: Curve, longest: float) -> list[float]:
+def _late(line: LearningCurve, longest: float) -> list[float]:
     """Return the values after the first quarter, which is similar for all models; the last value of a short line."""
     late = line.x >= min(longest / 4, line.x[-1])
     return [*line.low[late], *line.high[late]]

@@ -64,7 +64,7 @@ _LABEL = 0.07  # width of a number next to its point, as a share of the axes' wi
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportPicture:
     """Picture in a page.
 
     Attributes: title; svg, one element per page width; note, a caption.

@@ -9,7 +9,7 @@ run its learning rate has not decayed yet, so the comparison is biased against m
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from saccade.analysis.report.compare import Comparison, Standing, bounded
+from saccade.analysis.report.compare import Comparison, RankedVariant, bounded
 from saccade.analysis.report.interval import Interval, mean_intervals
 from saccade.analysis.report.multiplier import Course, courses
 
@@ -25,7 +25,7 @@ class EqualCompute:
     """
 
     flops: float
-    rows: tuple[tuple[Standing, float | None, Interval | None], ...]
+    rows: tuple[tuple[RankedVariant, float | None, Interval | None], ...]
 
     def records(self) -> dict[str, float | dict[str, float | None]]:
         """Return the FLOPs, and the mean of each variant, with full precision."""
@@ -60,7 +60,7 @@ def equal_compute(comparison: Comparison) -> EqualCompute | None:
     )
 
 
-def _finished(comparison: Comparison, row: Standing) -> Mapping[int, Course]:
+def _finished(comparison: Comparison, row: RankedVariant) -> Mapping[int, Course]:
     """Return the learning curve of each seed; the first one of a seed that was run twice."""
     return {seed: found[0] for seed, found in courses(comparison, row, 'FLOPs').items()}
 

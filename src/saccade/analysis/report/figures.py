@@ -43,7 +43,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Report:
+class MeasurementReport:
     """Report of a measurement.
 
     Attributes: what was measured; its figures, for programs; tables and notes, for people.

@@ -4,14 +4,14 @@
 
 from matplotlib.axes import Axes
 
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.drawing import (
     FAINT,
     INK,
     NARROW,
     WIDE,
     Canvas,
-    Picture,
+    ReportPicture,
     colour,
     draw,
     limits,
@@ -25,7 +25,7 @@ from saccade.analysis.report.words import metric_name
 _ROW = 0.42  # inches per row
 
 
-def forest(comparison: Comparison) -> Picture | None:
+def forest(comparison: Comparison) -> ReportPicture | None:
     """Draw means with their intervals, and the value of each seed; None if nothing is ranked."""
     rows = [standing for standing in comparison.pictured if standing.mean is not None]
     if not rows:
@@ -50,10 +50,10 @@ def forest(comparison: Comparison) -> Picture | None:
     svg = draw('forest', title, paint, [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)])
     cut = any(not ends[0] <= value <= ends[1] for row in rows for value in _extent(row))
     notes = {'The dashed line is the baseline.': dashed, 'Arrows mark values outside the picture.': cut}
-    return Picture(title, svg, ' '.join(note for note, holds in notes.items() if holds))
+    return ReportPicture(title, svg, ' '.join(note for note, holds in notes.items() if holds))
 
 
-def _paint_row(axes: Axes, height: int, row: Standing, ends: tuple[float, float]) -> None:
+def _paint_row(axes: Axes, height: int, row: RankedVariant, ends: tuple[float, float]) -> None:
     shade = colour(row.place)
     write(axes, ends[0], height - 0.3, f'{row.place} {row.label}', va='bottom', fontsize=9, clip_on=True)
     if row.interval:
@@ -68,5 +68,5 @@ def _paint_row(axes: Axes, height: int, row: Standing, ends: tuple[float, float]
             axes.plot([end], [height], arrow, color=shade, ms=6, clip_on=False)
 
 
-def _extent(row: Standing) -> list[float]:
+def _extent(row: RankedVariant) -> list[float]:
     return [*row.scores.values(), *((row.interval.low, row.interval.high) if row.interval else ())]

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from saccade.analysis.report.compare import Comparison, Standing, bounded, final_scores
+from saccade.analysis.report.compare import Comparison, RankedVariant, bounded, final_scores
 from saccade.analysis.report.curves import names
 from saccade.analysis.report.drawing import (
     NARROW,
     WIDE,
     Canvas,
-    Picture,
+    ReportPicture,
     colour,
     draw,
     frame,
@@ -30,7 +30,7 @@ from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
 
 
 @dataclass(frozen=True)
-class Measured:
+class LengthMean:
     """Mean of a metric at one length.
 
     Attributes: mean of the metric over seeds; its interval, if there is one; seeds, a note on missing seeds, empty if
@@ -51,11 +51,11 @@ class Lengths:
     """
 
     lengths: tuple[int, ...]
-    rows: tuple[tuple[Standing, tuple[Measured | None, ...]], ...]
+    rows: tuple[tuple[RankedVariant, tuple[LengthMean | None, ...]], ...]
     digits: int
-    picture: Picture
+    picture: ReportPicture
 
-    def text(self, cell: Measured | None) -> str:
+    def text(self, cell: LengthMean | None) -> str:
         """Return a mean as text."""
         return UNKNOWN if cell is None else with_interval(cell.mean, cell.interval, self.digits) + cell.seeds
 
@@ -86,7 +86,7 @@ def _measured(comparison: Comparison) -> set[int]:
     return {int(match[1]) for match in found if match}
 
 
-def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
+def _column(comparison: Comparison, split: str) -> Mapping[int, LengthMean]:
     """Return the means at one length by the variant's place."""
     scores = {
         standing.place: list(final_scores(standing.trials, split, comparison.metric).values())
@@ -95,7 +95,7 @@ def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
     known = {place: values for place, values in scores.items() if values}
     intervals = mean_intervals(list(known.values()))
     return {
-        place: Measured(sum(values) / len(values), bounded(comparison.declared, interval), _seeds(comparison, values))
+        place: LengthMean(sum(values) / len(values), bounded(comparison.declared, interval), _seeds(comparison, values))
         for (place, values), interval in zip(known.items(), intervals, strict=True)
     }
 
@@ -106,12 +106,14 @@ def _seeds(comparison: Comparison, values: Sequence[float]) -> str:
     return '' if len(values) == wanted else f' ({len(values)} of {wanted} seeds)'
 
 
-def _picture(comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple[Standing, Sequence]]) -> Picture:
+def _picture(
+    comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple[RankedVariant, Sequence]]
+) -> ReportPicture:
     title = f'{metric_name(comparison.metric).capitalize()} by length'
     drawn = [(standing, cells) for standing, cells in rows if standing in comparison.pictured and None not in cells]
     values = [cell.mean for _, cells in drawn for cell in cells]
     if not drawn:
-        return Picture(title, draw('lengths', title, lambda axes, canvas: frame(axes, canvas), [NARROW, WIDE]))
+        return ReportPicture(title, draw('lengths', title, lambda axes, canvas: frame(axes, canvas), [NARROW, WIDE]))
     ends = limits(values, kept=drawn[0][1][0].mean)
     called = names(comparison)
 
@@ -130,4 +132,4 @@ def _picture(comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple
         label_ends(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
 
     cut = any(value > ends[1] for value in values)
-    return Picture(title, draw('lengths', title, paint, [NARROW, WIDE]), 'Outliers are cut off.' if cut else '')
+    return ReportPicture(title, draw('lengths', title, paint, [NARROW, WIDE]), 'Outliers are cut off.' if cut else '')

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from saccade.analysis.report.compare import Comparison, Question, Standing, compare
+from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.critical import Critical, over_tasks
 from saccade.analysis.report.runs import left_out_words, read_study, runs_in
 from saccade.analysis.report.tables import places, seeds, with_interval
@@ -38,16 +38,16 @@ class Matrix:
     left_out: tuple[str, ...] = ()
 
     @cached_property
-    def cells(self) -> Mapping[str, Mapping[str, Standing]]:
+    def cells(self) -> Mapping[str, Mapping[str, RankedVariant]]:
         """Result of each variant in each task in which it has finished a run, in the order of the variants."""
-        found: dict[str, dict[str, Standing]] = {}
+        found: dict[str, dict[str, RankedVariant]] = {}
         for task, comparison in self.comparisons.items():
             for standing in comparison.ranked:
                 found.setdefault(standing.variant, {})[task] = standing
         order = sorted(found, key=lambda each: (not self._complete(found[each]), -self._mean(found[each])))
         return {variant: found[variant] for variant in order}
 
-    def share(self, task: str, standing: Standing) -> float | None:
+    def share(self, task: str, standing: RankedVariant) -> float | None:
         """Return the score of a variant scaled from chance (0) to the best (1); None if chance is unknown."""
         comparison = self.comparisons[task]
         bounded = comparison.best == 'highest' and comparison.declared.high is not None
@@ -123,11 +123,11 @@ class Matrix:
             for task, standing in standings.items()
         ]
 
-    def _complete(self, standings: Mapping[str, Standing]) -> bool:
+    def _complete(self, standings: Mapping[str, RankedVariant]) -> bool:
         """Return True if a variant has finished all seeds of every task."""
         return len(standings) == len(self.comparisons) and all(each.complete for each in standings.values())
 
-    def _mean(self, standings: Mapping[str, Standing]) -> float:
+    def _mean(self, standings: Mapping[str, RankedVariant]) -> float:
         return sum(self.share(task, standing) or 0.0 for task, standing in standings.items())
 
 
@@ -139,7 +139,7 @@ def sweeps_in(workdir: str | Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if sweep_file(path).exists())
 
 
-def matrix(workdir: str | Path, question: Question) -> Matrix:
+def matrix(workdir: str | Path, question: StudyQuestion) -> Matrix:
     """Compare the runs of each sweep of a folder.
 
     Args:
@@ -154,7 +154,7 @@ def matrix(workdir: str | Path, question: Question) -> Matrix:
     return Matrix(absolute(workdir), comparisons, tuple(runs_in(absolute(workdir))))
 
 
-def _compared(folder: Path, question: Question) -> Comparison:
+def _compared(folder: Path, question: StudyQuestion) -> Comparison:
     try:
         return compare(read_study(folder), question)
     except UserError as error:

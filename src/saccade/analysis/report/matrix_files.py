@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.analysis.report import page, tables
-from saccade.analysis.report.compare import Question
+from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.matrix import Matrix, matrix, overview
@@ -60,7 +60,7 @@ class MatrixReport:
             say(console, str(file))
 
 
-def matrix_report(workdir: str | Path, question: Question, out: str | Path | None = None) -> MatrixReport:
+def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path | None = None) -> MatrixReport:
     """Compare the sweeps of a folder, and write index.html, report.md and cells.csv, and the report of each sweep.
 
     Args:
@@ -75,7 +75,8 @@ def matrix_report(workdir: str | Path, question: Question, out: str | Path | Non
     folder = expanded(out).absolute() if out else found.folder / 'report'
     reports = {
         task: report(
-            comparison.study.folder, Question(comparison.metric, comparison.split, comparison.best, comparison.over)
+            comparison.study.folder,
+            StudyQuestion(comparison.metric, comparison.split, comparison.best, comparison.over),
         )
         for task, comparison in found.comparisons.items()
     }

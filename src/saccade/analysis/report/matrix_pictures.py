@@ -14,7 +14,7 @@ from saccade.analysis.report.compare import Comparison
 from saccade.analysis.report.drawing import (
     SMALL,
     Canvas,
-    Picture,
+    ReportPicture,
     colour,
     draw,
     frame,
@@ -33,7 +33,7 @@ Line = Sequence[tuple[float, float]]
 _MARGIN = 0.04  # margin above and below, as a share of the range of the metric
 
 
-def against_state(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, Picture]:
+def against_state(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, ReportPicture]:
     """Draw the metric against the bytes of decoding state, for each task in which variants differ in them."""
     found = {}
     for number, (task, comparison) in enumerate(comparisons.items()):
@@ -44,7 +44,7 @@ def against_state(comparisons: Mapping[str, Comparison], places: Mapping[str, in
     return found
 
 
-def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, Picture]:
+def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, ReportPicture]:
     """Draw the metric by length, for each task that was evaluated at other lengths than in training."""
     found = {}
     for number, (task, comparison) in enumerate(comparisons.items()):
@@ -59,7 +59,7 @@ def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) 
     return found
 
 
-def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, Line], label: str) -> Picture:
+def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, Line], label: str) -> ReportPicture:
     xs, ys = zip(*(point for line in lines.values() for point in line), strict=True)
     known = [*ys, *([] if comparison.baseline is None else [comparison.baseline])]
     margin = _MARGIN * ((max(known) - min(known)) or 1.0)
@@ -84,4 +84,4 @@ def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, L
         tips = [(*line[-1], str(place), colour(place)) for place, line in sorted(lines.items())]
         (numbered if single else label_ends)(axes, canvas, tips)
 
-    return Picture(task, draw(name, f'{task}: {metric_name(comparison.metric)} by {label}', paint, [SMALL]))
+    return ReportPicture(task, draw(name, f'{task}: {metric_name(comparison.metric)} by {label}', paint, [SMALL]))

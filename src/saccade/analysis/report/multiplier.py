@@ -23,9 +23,20 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.cost import SPENT
-from saccade.analysis.report.drawing import FAINT, NARROW, WIDE, Canvas, Picture, colour, draw, marker, named, write
+from saccade.analysis.report.drawing import (
+    FAINT,
+    NARROW,
+    WIDE,
+    Canvas,
+    ReportPicture,
+    colour,
+    draw,
+    marker,
+    named,
+    write,
+)
 from saccade.analysis.report.interval import LEVEL, Interval
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
@@ -119,7 +130,7 @@ class Multipliers:
     """
 
     over: str
-    rows: Sequence[tuple[Standing, Mapping[str, Multiplier]]]
+    rows: Sequence[tuple[RankedVariant, Mapping[str, Multiplier]]]
 
     @property
     def kinds(self) -> list[str]:
@@ -175,7 +186,7 @@ def multipliers(comparison: Comparison) -> Multipliers | None:
     return Multipliers(comparison.over, rows)
 
 
-def courses(comparison: Comparison, standing: Standing, cost: str) -> dict[int, list[Course]]:
+def courses(comparison: Comparison, standing: RankedVariant, cost: str) -> dict[int, list[Course]]:
     """Return the learning curves of a variant's finished runs, by seed. Args: cost, a key of SPENT."""
     found: dict[int, list[Course]] = {}
     for trial in standing.trials:
@@ -207,7 +218,7 @@ def times(value: float) -> str:
     return fixed(value, min(max(2 - math.floor(math.log10(value)), 0), 4))
 
 
-def _multiplier(comparison: Comparison, variant: Standing, baseline: Standing, cost: str) -> Multiplier:
+def _multiplier(comparison: Comparison, variant: RankedVariant, baseline: RankedVariant, cost: str) -> Multiplier:
     both = [courses(comparison, row, cost) for row in (variant, baseline)]
     seeds = sorted(set.intersection(*map(set, both)))
     # The pairs of a seed that was run twice are averaged.
@@ -231,7 +242,7 @@ def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:
     return Course(np.asarray(spent, np.float64), np.array([values[step] for step in steps]))
 
 
-def picture(found: Multipliers) -> Picture | None:
+def picture(found: Multipliers) -> ReportPicture | None:
     """Draw the multipliers with their intervals on a logarithmic axis; None without multipliers."""
     rows = [(row, kinds) for row, kinds in found.rows if any(each.mean for each in kinds.values())]
     if not rows:
@@ -257,7 +268,7 @@ def picture(found: Multipliers) -> Picture | None:
             write(axes, 0.0, height - 0.2, f'{row.place} {row.label}', va='bottom', fontsize=9, transform=place)
 
     canvases = [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)]
-    return Picture(title, draw('multipliers', title, paint, canvases))
+    return ReportPicture(title, draw('multipliers', title, paint, canvases))
 
 
 def _paint(axes: Axes, height: float, place: int, found: Multiplier, filled: bool) -> None:

@@ -17,7 +17,7 @@ _ENDINGS = {'running': 'no end recorded: it was killed, or is running'}
 
 
 @dataclass(frozen=True)
-class Group:
+class OriginGroup:
     """Runs of the same provenance. Attributes: values of the columns of `Origins`; runs, names of the runs."""
 
     values: tuple[str, ...]
@@ -34,7 +34,7 @@ class Origins:
 
     shared: Mapping[str, str]
     columns: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[OriginGroup, ...]
     unrecorded: tuple[str, ...]
     recorded: int
 
@@ -82,7 +82,7 @@ def origins(trials: Sequence[Trial]) -> Origins:
     return Origins(
         shared={name: text for name, text in same.items() if text != UNKNOWN},
         columns=columns,
-        groups=tuple(Group(found, tuple(runs)) for found, runs in largest_first) if columns else (),
+        groups=tuple(OriginGroup(found, tuple(runs)) for found, runs in largest_first) if columns else (),
         unrecorded=tuple(trial.name for trial in begun if not trial.starts),
         recorded=len(recorded),
     )

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from saccade.analysis.report import tables
 from saccade.analysis.report.across import across
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
 from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
@@ -316,7 +316,7 @@ def links(trial: Trial, folder: Path) -> list[tuple[str, str]]:
     return [(name, quote(os.fsencode(f'{start}/{name}'))) for name in _FILES if (trial.folder / name).exists()]
 
 
-def _to_tell(alike: Sequence[Standing]) -> list[str]:
+def _to_tell(alike: Sequence[RankedVariant]) -> list[str]:
     """Estimate the number of seeds that would distinguish the best variant from the others."""
     needed = sorted((row.seeds_to_tell, row.variant) for row in alike if row.seeds_to_tell is not None)
     if not needed:

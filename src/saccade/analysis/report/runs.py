@@ -12,7 +12,7 @@ from typing import Any
 
 from saccade.analysis.report.fields import differing
 from saccade.analysis.report.words import counted
-from saccade.sweep.record import Run, Sweep, read_sweep
+from saccade.sweep.record import Sweep, SweepRun, read_sweep
 from saccade.train.log import provenance
 from saccade.train.log.declarations import Declarations, read_declarations
 from saccade.train.log.log import read
@@ -152,7 +152,7 @@ def left_out_words(names: Sequence[str]) -> str:
     return f'Left out: {counted(len(names), "run")} of no sweep here: {", ".join(names)}.' if names else ''
 
 
-def _of_run(folder: Path, run: Run) -> Trial:
+def _of_run(folder: Path, run: SweepRun) -> Trial:
     config = _config(folder)
     return Trial(
         run.name,

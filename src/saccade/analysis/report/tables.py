@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.critical import over_seeds
 from saccade.analysis.report.equal_compute import equal_compute
@@ -91,7 +91,7 @@ def any_to_tell(comparison: Comparison) -> bool:
     return any(standing.seeds_to_tell is not None for standing in comparison.standings)
 
 
-def cost(comparison: Comparison, standing: Standing, name: str) -> list[tuple[int | float | None, str]]:
+def cost(comparison: Comparison, standing: RankedVariant, name: str) -> list[tuple[int | float | None, str]]:
     """Return a cost of a variant, and the ends of its interval if it has one: each number with its text."""
     rows = comparison.standings
     intervals = {row.place: getattr(row.cost, f'{name}_interval', None) for row in rows}
@@ -101,7 +101,7 @@ def cost(comparison: Comparison, standing: Standing, name: str) -> list[tuple[in
     return [(number, amount(number, halves)) for number in numbers]
 
 
-def _cost(comparison: Comparison, standing: Standing, name: str) -> str:
+def _cost(comparison: Comparison, standing: RankedVariant, name: str) -> str:
     mean, *ends = (text for _, text in cost(comparison, standing, name))
     return f'{mean} [{", ".join(ends)}]' if ends else mean
 
@@ -123,12 +123,12 @@ def with_interval(value: float | None, interval: Interval | None, digits: int, s
     )
 
 
-def finished(standing: Standing) -> str:
+def finished(standing: RankedVariant) -> str:
     """Return the number of seeds of a mean, and the planned number if some failed, diverged or are missing."""
     return str(len(standing.scores)) if standing.complete else f'{len(standing.scores)} of {standing.wanted}'
 
 
-def seeds(standing: Standing) -> str:
+def seeds(standing: RankedVariant) -> str:
     """Return the number of seeds, with a note if the variant is incomplete."""
     return finished(standing) if standing.complete else f'{finished(standing)} seeds, incomplete'
 
@@ -206,7 +206,7 @@ def indented(config: Mapping[str, Any]) -> str:
     return json.dumps(config, indent=2, sort_keys=True)
 
 
-def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
+def _standing(comparison: Comparison, standing: RankedVariant) -> dict[str, Any]:
     ends = {name: getattr(standing, name) for name in ('interval', 'difference_interval')}
     speed_interval = standing.cost.speed_interval
     return {

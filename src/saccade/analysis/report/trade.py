@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.drawing import (
     SMALL,
     Canvas,
-    Picture,
+    ReportPicture,
     colour,
     draw,
     frame,
@@ -36,7 +36,7 @@ class Trade:
     Attributes: pictures by cost; same, costs that are equal for all, as text; beyond, values outside the pictures.
     """
 
-    pictures: dict[str, Picture]
+    pictures: dict[str, ReportPicture]
     same: dict[str, str]
     beyond: tuple[str, ...]
 
@@ -57,7 +57,9 @@ def trade(comparison: Comparison) -> Trade:
     )
 
 
-def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: tuple[float, float]) -> Picture:
+def _picture(
+    comparison: Comparison, rows: Sequence[RankedVariant], name: str, ends: tuple[float, float]
+) -> ReportPicture:
     title = f'{metric_name(comparison.metric).capitalize()} against {name}'
     costs = [getattr(row.cost, _COSTS[name]) for row in rows]
     unit, label = time_unit(max(costs)) if name == 'training time' else (1.0, _LABELS[name])
@@ -77,4 +79,4 @@ def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: 
         labels = [(str(row.place), colour(row.place)) for row in rows]
         numbered(axes, canvas, [(*place, *text) for place, text in zip(places, labels, strict=True)])
 
-    return Picture(title, draw(f'trade-{name.replace(" ", "-").lower()}', title, paint, [SMALL]))
+    return ReportPicture(title, draw(f'trade-{name.replace(" ", "-").lower()}', title, paint, [SMALL]))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Num
 
-from saccade.analysis.report.compare import Comparison, Question, Standing, compare
+from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.runs import Study, Trial, read_study
 from saccade.analysis.report.words import UNKNOWN, decimals, fixed, metric_name
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.record import Run, Sweep, read_sweep
+from saccade.sweep.record import Sweep, SweepRun, read_sweep
 from saccade.train.config import PREFIX
 from saccade.types import UserError
 
@@ -69,7 +69,7 @@ class Tuning:
             if values[trial.name] is None or not math.isfinite(values[trial.name])
         ]
 
-    def standing(self, variant: str, setting: str) -> Standing:
+    def standing(self, variant: str, setting: str) -> RankedVariant:
         """Return the result of a variant with a setting."""
         name = f'{variant},{setting}'
         return next(standing for standing in self.comparison.standings if standing.variant == name)
@@ -144,7 +144,7 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class Search:
+class TuningSearch:
     """Search before a sweep. Attributes: rounds, by their steps; without halving one round, with key None."""
 
     rounds: Mapping[int | None, Tuning]
@@ -205,7 +205,7 @@ class Search:
         return text if last is None else f'{text} ({last:,} steps)'
 
 
-def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
+def tuning(study: Study, variants: Sequence[str], question: StudyQuestion) -> Tuning:
     """Read the results of a search, whose variants are named by the tuned variant and the setting.
 
     Raises:
@@ -220,25 +220,25 @@ def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
     return Tuning(comparison, found)
 
 
-def search_of(comparison: Comparison) -> Search | None:
+def search_of(comparison: Comparison) -> TuningSearch | None:
     """Return the search before a sweep, by the sweep's metric; None without a search."""
     rounds = SweepFolder(comparison.study.folder).tuning.rungs
     if not rounds:
         return None
     variants = [*dict.fromkeys(trial.variant for trial in comparison.study.trials)]
-    return read_search(rounds, variants, Question(comparison.metric, comparison.split, comparison.best))
+    return read_search(rounds, variants, StudyQuestion(comparison.metric, comparison.split, comparison.best))
 
 
-def read_search(rounds: Sequence[SweepFolder], variants: Sequence[str], question: Question) -> Search:
+def read_search(rounds: Sequence[SweepFolder], variants: Sequence[str], question: StudyQuestion) -> TuningSearch:
     """Read the rounds of a search.
 
     Raises:
         UserError: no run logs the metric.
     """
-    return Search({each.rung_steps: tuning(read_study(each.path), variants, question) for each in rounds})
+    return TuningSearch({each.rung_steps: tuning(read_study(each.path), variants, question) for each in rounds})
 
 
-def _point(run: Run) -> frozenset[str]:
+def _point(run: SweepRun) -> frozenset[str]:
     """Return the setting of a run, without its seed and steps."""
     return frozenset(flag for flag in run.overrides if not flag.startswith(_NO_PART))
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.analysis.report import page, tables
-from saccade.analysis.report.compare import Comparison, Question, compare
+from saccade.analysis.report.compare import Comparison, StudyQuestion, compare
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
@@ -19,11 +19,11 @@ from saccade.paths import expanded
 from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
-ANY = Question()
+ANY = StudyQuestion()
 
 
 @dataclass(frozen=True)
-class Report:
+class RunsReport:
     """Report of a folder of runs. Attributes: the comparison; paths of the files."""
 
     comparison: Comparison
@@ -54,7 +54,7 @@ class Report:
             say(console, str(file))
 
 
-def report(workdir: str | Path, question: Question = ANY, out: str | Path | None = None) -> Report:
+def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path | None = None) -> RunsReport:
     """Compare the runs of a folder, and write index.html, report.md and runs.csv.
 
     Args:
@@ -76,4 +76,4 @@ def report(workdir: str | Path, question: Question = ANY, out: str | Path | None
         folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         write_atomically(folder / name, content)
-    return Report(comparison, tuple(folder / name for name in contents))
+    return RunsReport(comparison, tuple(folder / name for name in contents))

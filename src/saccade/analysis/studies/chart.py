@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from saccade.analysis.report.drawing import COLOURS, MARKERS
-from saccade.analysis.report.figures import Report
+from saccade.analysis.report.figures import MeasurementReport
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 
@@ -54,7 +54,7 @@ class Chart:
 class Claim:
     """Result of a claim. Attributes: report of the figures; their chart."""
 
-    report: Report
+    report: MeasurementReport
     chart: Chart
 
 

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from saccade.analysis.report.figures import Report, Table, exponent
+from saccade.analysis.report.figures import MeasurementReport, Table, exponent
 from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.decode.loop import stepper
@@ -65,7 +65,7 @@ def conversation(turns: int = 8, rounds: int = 3) -> Claim:
     grown = {name: exponent(so_far, values) for name, values in sums.items()}
     note = 'FLOPs of a conversation of k turns: ' + '; '.join(f'{name} ~ k^{grown[name]:.2f}' for name in names)
     figures = {'turns': turns, 'models': {name: vars(each) for name, each in found.items()}, 'exponents': grown}
-    report = Report('conversation', figures, (Table(title, columns, rows),), (note,))
+    report = MeasurementReport('conversation', figures, (Table(title, columns, rows),), (note,))
     return Claim(report, Chart('turns', 'FLOPs of the conversation', so_far, sums))
 
 

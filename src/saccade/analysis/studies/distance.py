@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from saccade.analysis.report.figures import Report, Table, exponent
+from saccade.analysis.report.figures import MeasurementReport, Table, exponent
 from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.ops.flops import sequential_steps
@@ -52,14 +52,14 @@ def mixers(width: int) -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Mixing:
+class MixerExample:
     """Mixer with example inputs. Attributes: module; x, its tokens."""
 
     module: Any
     x: Float[Array, 'B T D']
 
     @classmethod
-    def of(cls, name: str, length: int, width: int = WIDTH, rows: int = 1) -> 'Mixing':
+    def of(cls, name: str, length: int, width: int = WIDTH, rows: int = 1) -> 'MixerExample':
         """Build the mixer of this name, and draw tokens [rows length width] for it."""
         x = np.random.default_rng(0).normal(size=(rows, length, width))
         return cls(build(mixers(width)[name])(), jnp.array(x, jnp.float32))
@@ -80,7 +80,7 @@ def interaction(lengths: Sequence[int] = LENGTHS) -> Claim:
     """Count the sequential steps from the first token to the last, at each length."""
     _require_lengths(lengths)
     names = ('RNN', 'convolution', 'attention')
-    found = {name: [_path(Mixing.of(name, length)) for length in lengths] for name in names}
+    found = {name: [_path(MixerExample.of(name, length)) for length in lengths] for name in names}
     steps = {name: [layers * max(inside, 1) for layers, inside in each] for name, each in found.items()}
     rows = [
         (f'{length}', *(f'{steps[name][row]:,} ({found[name][row][0]})' for name in names))
@@ -89,18 +89,18 @@ def interaction(lengths: Sequence[int] = LENGTHS) -> Claim:
     table = Table('Sequential steps until the last token depends on the first (and layers)', ('n', *names), rows)
     figures = {'lengths': list(lengths), 'steps': steps, 'layers': {k: [n for n, _ in v] for k, v in found.items()}}
     chart = Chart('tokens', 'sequential steps', lengths, steps)
-    return Claim(Report('interaction distance', figures, (table,), _growth(lengths, steps)), chart)
+    return Claim(MeasurementReport('interaction distance', figures, (table,), _growth(lengths, steps)), chart)
 
 
 def gradient(distances: Sequence[int] = LENGTHS) -> Claim:
     """Measure the gradient of a loss at the last token with respect to the token n steps before it."""
     _require_lengths(distances)
     names = ('RNN', 'LSTM', 'GRU', 'attention')
-    found = {name: _by_distance(Mixing.of(name, max(distances) + 1)) for name in names}
+    found = {name: _by_distance(MixerExample.of(name, max(distances) + 1)) for name in names}
     norms = {name: [float(each[distance]) for distance in distances] for name, each in found.items()}
     rows = [(f'{distance}', *(f'{norms[name][row]:.2e}' for name in names)) for row, distance in enumerate(distances)]
     table = Table(f'Norm of d L / d x_(t-n) of a loss at token t: median of {DRAWS} draws', ('n', *names), rows)
-    report = Report('gradient by distance', {'distances': list(distances), 'norms': norms}, (table,))
+    report = MeasurementReport('gradient by distance', {'distances': list(distances), 'norms': norms}, (table,))
     return Claim(report, Chart('tokens', 'norm of the gradient', distances, norms))
 
 
@@ -108,20 +108,22 @@ def wall_time(lengths: Sequence[int] = LENGTHS, rounds: int = 5) -> Claim:
     """Time a layer forward and backward at each length: the median over rounds in which the mixers alternate."""
     _require_lengths(lengths)
     names = ('RNN', 'LSTM', 'convolution', 'attention')
-    columns = [_timed({name: Mixing.of(name, length, WIDE, ROWS) for name in names}, rounds) for length in lengths]
+    columns = [
+        _timed({name: MixerExample.of(name, length, WIDE, ROWS) for name in names}, rounds) for length in lengths
+    ]
     found = {name: [column[name] for column in columns] for name in names}
-    steps = {name: [_training_steps(Mixing.of(name, length)) for length in lengths] for name in names}
+    steps = {name: [_training_steps(MixerExample.of(name, length)) for length in lengths] for name in names}
     rows = [
         (f'{length}', *(f'{found[name][row]:.2f} ({steps[name][row]:,})' for name in names))
         for row, length in enumerate(lengths)
     ]
     title = f'ms of a layer, forward and backward (and its sequential steps); {ROWS} rows, width {WIDE}'
     figures = {'lengths': list(lengths), 'milliseconds': found, 'steps': steps}
-    report = Report('time by length', figures, (Table(title, ('n', *names), rows),))
+    report = MeasurementReport('time by length', figures, (Table(title, ('n', *names), rows),))
     return Claim(report, Chart('tokens', 'milliseconds', lengths, found))
 
 
-def _path(mixing: Mixing) -> tuple[int, int]:
+def _path(mixing: MixerExample) -> tuple[int, int]:
     """Return the number of layers until the last token depends on the first, and the sequential steps of a layer."""
     params, layers = mixing.params(), 0
     run = jax.jit(lambda x: mixing(params, x))
@@ -132,7 +134,7 @@ def _path(mixing: Mixing) -> tuple[int, int]:
     return layers, sequential_steps(run, mixing.x)
 
 
-def _by_distance(mixing: Mixing) -> Float[np.ndarray, ' T']:
+def _by_distance(mixing: MixerExample) -> Float[np.ndarray, ' T']:
     """Return the norm of the gradient for each token, from the last one back; each draw has its own direction."""
 
     def gradient(params: Params, towards: Float[Array, ' D']) -> Float[Array, 'T D']:
@@ -146,15 +148,15 @@ def _by_distance(mixing: Mixing) -> Float[np.ndarray, ' T']:
     return np.median(np.linalg.norm(np.asarray(found, np.float64), axis=-1), axis=0)
 
 
-def _training(mixing: Mixing) -> Callable[[Params, Array], Any]:
+def _training(mixing: MixerExample) -> Callable[[Params, Array], Any]:
     return jax.grad(lambda params, x: jnp.square(mixing(params, x)).sum(), argnums=(0, 1))
 
 
-def _training_steps(mixing: Mixing) -> int:
+def _training_steps(mixing: MixerExample) -> int:
     return sequential_steps(_training(mixing), mixing.params(), mixing.x)
 
 
-def _timed(rivals: Mapping[str, Mixing], rounds: int) -> dict[str, float]:
+def _timed(rivals: Mapping[str, MixerExample], rounds: int) -> dict[str, float]:
     """Return the milliseconds of each, without the first round, which warms up."""
     steps = {name: jax.jit(_training(mixing)) for name, mixing in rivals.items()}
     given = {name: (mixing.params(), mixing.x) for name, mixing in rivals.items()}

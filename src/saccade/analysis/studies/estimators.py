@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.ops.reinforce import surrogate
@@ -92,7 +92,7 @@ def estimators(draws: int = 20_000) -> Claim:
     }
     table = Table(title, ('estimator', 'bias', 'standard error', 'variance'), rows)
     note = 'A bias within about twice its standard error is not significant.'
-    report = Report('estimators', {'draws': draws, 'estimators': figures}, (table,), (note,))
+    report = MeasurementReport('estimators', {'draws': draws, 'estimators': figures}, (table,), (note,))
     counts = sorted({int(count) for count in np.geomspace(1, draws, 24)})
     errors = {name: each.errors(counts) for name, each in found.items()}
     return Claim(report, Chart('draws', 'distance of their mean from the exact gradient', counts, errors))

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.build import build
 from saccade.types import LayerContext, Params, UserError
 
@@ -76,7 +76,7 @@ class Recipe:
         tokens = jnp.array([[vocabulary.index(turn.fed) for turn in found]])
         return cls(words, found, _difference(model, params, source, tokens, found))
 
-    def report(self) -> Report:
+    def report(self) -> MeasurementReport:
         """Return a table of the five steps for each turn."""
         tables = [_table(number, turn, self.source) for number, turn in enumerate(self.turns, 1)]
         note = f'The module has the same weights and logits; the maximum difference is {self.difference:.1e}.'
@@ -88,7 +88,7 @@ class Recipe:
                 for turn in self.turns
             ],
         }
-        return Report('five steps of attention', figures, tuple(tables), (note,))
+        return MeasurementReport('five steps of attention', figures, tuple(tables), (note,))
 
 
 def _model(vocabulary: int, longest: int, width: int) -> Any:

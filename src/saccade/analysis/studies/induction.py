@@ -25,7 +25,7 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.analysis.inspect.inspection import by_layer
-from saccade.analysis.report.figures import Report, Table
+from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.ops.loss import cross_entropy
@@ -37,7 +37,7 @@ EVERY = 50  # steps
 
 
 @dataclass(frozen=True)
-class Curve:
+class InductionCurve:
     """Training curve of one model. Attributes: in-context loss, and induction score, every 50 steps."""
 
     losses: list[float] = field(default_factory=list)
@@ -91,12 +91,12 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
     title = f'Attention-only, {HEADS} heads, width {WIDTH}; {LENGTH} tokens of {VOCABULARY} that repeat'
     note = f'Uniform guess: {math.log(VOCABULARY):.3f} nats. Figures every {EVERY} steps, on new rows.'
     figures = {'every': EVERY, 'models': {name: [vars(curve) for curve in each] for name, each in curves.items()}}
-    report = Report('induction', figures, (Table(title, columns, rows),), (note,))
+    report = MeasurementReport('induction', figures, (Table(title, columns, rows),), (note,))
     chart = Chart('steps', 'nats, and share of the weight', range(EVERY, steps + 1, EVERY), _lines(curves))
     return Claim(report, chart)
 
 
-def watched(layers: int, seed: int, steps: int) -> Curve:
+def watched(layers: int, seed: int, steps: int) -> InductionCurve:
     """Train a model, and return its training curve."""
     model, drawn = build(_decoder(layers))(), np.random.default_rng(seed)
     optimizer, context = optax.adam(3e-3), LayerContext(jnp.tile(jnp.arange(LENGTH), (ROWS, 1)))
@@ -113,7 +113,7 @@ def watched(layers: int, seed: int, steps: int) -> Curve:
         moves, state = optimizer.update(gradient, state)
         return optax.apply_updates(params, moves), state
 
-    look, curve = jax.jit(loss), Curve()
+    look, curve = jax.jit(loss), InductionCurve()
     tokens, _ = _rows(drawn)
     params = model.init(jax.random.key(seed), tokens, context, False)['params']
     state = optimizer.init(params)
@@ -148,7 +148,7 @@ def _rows(drawn: np.random.Generator) -> tuple[Int[Array, 'B T'], Int[Array, 'B'
     return jnp.asarray(repeated), jnp.asarray(period)
 
 
-def _lines(curves: Mapping[str, list[Curve]]) -> dict[str, list[float]]:
+def _lines(curves: Mapping[str, list[InductionCurve]]) -> dict[str, list[float]]:
     """Return the means over the seeds."""
     named = {'loss': 'losses', 'score': 'scores'}
     return {

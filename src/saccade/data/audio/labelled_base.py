@@ -11,7 +11,7 @@ import jax
 
 from saccade.data.audio.log_mel import SETTINGS, LogMel
 from saccade.data.audio.rows import SoundFiles, SoundRows, SoundSplit
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.data.frames.rows import blank
 from saccade.data.labelled_base import Labelled, LabelledFilesBase
 from saccade.data.split import batch_of
@@ -55,7 +55,7 @@ class LabelledSoundsBase(LabelledFilesBase):
     def _files(self, paths: Sequence[Path]) -> SoundFiles:
         return SoundFiles(paths, self.processor().rate)
 
-    def _make_processor(self, source: Source, cache: Path) -> LogMel:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> LogMel:
         sounds, made = source.splits['train'].examples, self.processor()
         for number in range(len(sounds)):
             if len(sounds[number]) < made.window:

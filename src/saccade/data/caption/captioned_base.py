@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from saccade.data.cache import digest, trained
 from saccade.data.caption.frame import CaptionFrame
-from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.dataset_base import BySplit, DatasetBase, DatasetSource
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageSource
 from saccade.data.image.tokenizer import TokenizerAndImages, open_tokenizer_and_images
@@ -135,22 +135,22 @@ class CaptionedBase(DatasetBase):
     def _key(self) -> Any:
         return 'captions'
 
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         splits, changes = self._captioned(cache)
-        return Source(splits, digest(type(self).__name__, changes))
+        return DatasetSource(splits, digest(type(self).__name__, changes))
 
-    def _make_processor(self, source: Source, cache: Path) -> TokenizerAndImages:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> TokenizerAndImages:
         captions: Iterable[str] = source.splits['train'].captions
         return TokenizerAndImages(trained(self.tokenizer, lambda: captions, source.digest, cache), self.images())
 
-    def _arrays(self, source: Source, processor: TokenizerAndImages) -> BySplit:
+    def _arrays(self, source: DatasetSource, processor: TokenizerAndImages) -> BySplit:
         return {
             name: dict(zip(('tokens', 'lengths'), encoded(found.captions, processor), strict=True))
             for name, found in source.splits.items()
         }
 
     def _splits(
-        self, arrays: BySplit, source: Source, frame: CaptionFrame, processor: TokenizerAndImages
+        self, arrays: BySplit, source: DatasetSource, frame: CaptionFrame, processor: TokenizerAndImages
     ) -> dict[str, Split]:
         splits = {}
         for name, found in source.splits.items():

@@ -19,7 +19,7 @@ from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import is_leftover
 from saccade.data.corpus.record_files import format_of
 from saccade.data.corpus.records import RecordSource, open_records
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
@@ -54,7 +54,7 @@ class Proteins(Sequence[Document]):
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus(Source):
+class Corpus(DatasetSource):
     """Corpus of documents. Attributes: splits, sequences of `Document`; name."""
 
     name: str

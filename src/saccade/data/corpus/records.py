@@ -30,7 +30,7 @@ from saccade.data.corpus.record_files import (
     read_records,
     require_columns,
 )
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.paths import expanded
 from saccade.types import UserError
 
@@ -52,7 +52,7 @@ class RecordSource(Protocol):
         ...
 
 
-class Records(Source):
+class Records(DatasetSource):
     """Records by split. Attributes: splits, each a RecordSource."""
 
 

@@ -20,7 +20,7 @@ from saccade.data.corpus.document import held_out
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
@@ -29,7 +29,7 @@ _NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json
 
 
 @dataclass(frozen=True, eq=False)
-class Inquiry(Source):
+class Inquiry(DatasetSource):
     """Questions by split. Attributes: splits, sequences of `Question`."""
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from saccade.data.cache import digest, spec
-from saccade.data.diagnostic.generator import Example, Generator, nothing
+from saccade.data.diagnostic.generator import Example, ExampleGenerator, nothing
 from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.uniform import uniform
 from saccade.types import Count, CountOrZero, Model, Part, Processor, UserError
@@ -31,7 +31,7 @@ class DrawnRows:
         shortest, context_length: minimum and maximum length of an example; the rest of a row is padding.
     """
 
-    generator: Generator
+    generator: ExampleGenerator
     split: int
     count: int
     seed: int
@@ -72,7 +72,7 @@ class DiagnosticData:
         seed: random seed.
     """
 
-    generator: Part[Generator]
+    generator: Part[ExampleGenerator]
     context_length: Count
     shortest: Count | None = None
     train: Count = 100_000

@@ -19,7 +19,7 @@ class Example(NamedTuple):
 
 
 @runtime_checkable
-class Generator(Protocol):
+class ExampleGenerator(Protocol):
     """Protocol of a generator of examples.
 
     Attributes:

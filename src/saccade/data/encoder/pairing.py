@@ -20,7 +20,7 @@ __all__ = ['NextSentence', 'OnePassage', 'SentenceOrder']
 Span = tuple[int, int]  # start and stop in the stream
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """Row of one or two texts. Attributes: first and second, spans, the second may be empty; label, the class of the
     pair.
     """
@@ -40,7 +40,7 @@ class Pairing(Protocol):
     texts: int
     classes: int
 
-    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[TextPair]:
         """Yield the rows of documents.
 
         Args:
@@ -58,11 +58,11 @@ class OnePassage:
     texts = 1
     classes = 0
 
-    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[TextPair]:
         """Yield passages of one document each, as the first text of rows without a label."""
         for sentences in documents:
             for start, stop in _passages(sentences, room):
-                yield Pair((start, stop), (stop, stop), IGNORED)
+                yield TextPair((start, stop), (stop, stop), IGNORED)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class NextSentence:
     texts = 2
     classes = 2
 
-    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[TextPair]:
         """Yield pairs of texts with the label 0, or 1 if the second text is from another document.
 
         Raises:
@@ -94,7 +94,7 @@ class NextSentence:
         seconds = _by_length((number, second) for number, _, second in cuts)
         for number, first, second in cuts:
             other = _elsewhere(seconds, number, second[1] - second[0], draw) if draw.random() < 0.5 else None
-            yield Pair(first, second, 0) if other is None else Pair(first, other, 1)
+            yield TextPair(first, second, 0) if other is None else TextPair(first, other, 1)
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ class SentenceOrder:
     texts = 2
     classes = 2
 
-    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[TextPair]:
         """Yield pairs of adjacent texts, with the label 0 in order and 1 swapped."""
         for sentences in documents:
             for passage in _passages(sentences, room):
                 first, second = _cut(passage, sentences, draw)
-                yield Pair(first, second, 0) if draw.random() < 0.5 else Pair(second, first, 1)
+                yield TextPair(first, second, 0) if draw.random() < 0.5 else TextPair(second, first, 1)
 
 
 def _passages(sentences: np.ndarray, room: int) -> Iterator[Span]:

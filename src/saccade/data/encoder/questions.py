@@ -40,7 +40,7 @@ _TEXTS = 'question', 'context'
 
 
 @dataclass(frozen=True, eq=False)
-class WindowRows:
+class QuestionWindows:
     """Rows of a question and a window of its context, built lazily.
 
     Attributes:
@@ -59,7 +59,7 @@ class WindowRows:
     ends: np.ndarray
 
     @classmethod
-    def of(cls, frame: Frame, arrays: Arrays, longest_question: int, stride: int) -> 'WindowRows':
+    def of(cls, frame: Frame, arrays: Arrays, longest_question: int, stride: int) -> 'QuestionWindows':
         """Truncate questions that are too long, and lay windows over the context of each."""
         asked, contexts = (Ragged.of(arrays[name], arrays[f'{name}_lengths']) for name in ('asked', 'contexts'))
         lengths = np.minimum(asked.lengths, longest_question)
@@ -87,7 +87,7 @@ class WindowRows:
         moved = self.windows.spans[row, 0] - len(self.asked[int(self.example[row])]) - 2
         return int(self.places[start + moved, 0]), int(self.places[stop + moved, 1])
 
-    def only(self, examples: np.ndarray) -> 'WindowRows':
+    def only(self, examples: np.ndarray) -> 'QuestionWindows':
         """Return the rows of some questions."""
         chosen = np.isin(self.example, examples)
         windows = replace(self.windows, spans=self.windows.spans[chosen])
@@ -103,7 +103,7 @@ class QuestionSplit(Split):
     lost: questions whose first answer is not whole in any window.
     """
 
-    rows: WindowRows
+    rows: QuestionWindows
     questions: Sequence[Question]
     lost: np.ndarray
     unit: str = 'questions'
@@ -211,7 +211,7 @@ class QuestionsBase(TokenizedBase):
         return {**splits, 'train': _learnable(splits['train'])}
 
     def _split(self, arrays: Arrays, questions: Sequence[Question], frame: Frame) -> QuestionSplit:
-        rows = WindowRows.of(frame, arrays, self.longest_question, self.stride)
+        rows = QuestionWindows.of(frame, arrays, self.longest_question, self.stride)
         answered, found = np.flatnonzero(arrays['answers'][:, 0] >= 0), rows.example[rows.ends[:, 0] > 0]
         lost = np.setdiff1d(answered, found)
         return QuestionSplit(rows=rows, questions=questions, lost=lost, targets=len(questions))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from saccade.data.cache import digest
-from saccade.data.dataset_base import Arrays, BySplit, Source
+from saccade.data.dataset_base import Arrays, BySplit, DatasetSource
 from saccade.data.frames.rows import FrameRows, FrameSplit, blank
 from saccade.data.frames.standardizer import Standardizer
 from saccade.data.labelled_base import LabelledBase
@@ -82,21 +82,21 @@ class LabelledFramesBase(LabelledBase):
             raise UserError(f'data: the processor is for frames of {made} numbers, but the data have {self._width}')
         return self.context_length
 
-    def _make_processor(self, source: Source, cache: Path) -> Standardizer:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> Standardizer:
         return Standardizer.of(source.splits['train'].frames)
 
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         counts = {'train': self.train, 'validation': self.validation}
         drawn = {name: self._drawn(uniform(number), counts[name]) for number, name in enumerate(counts)}
-        return Source(drawn, digest(*self._key, self.train, self.validation))
+        return DatasetSource(drawn, digest(*self._key, self.train, self.validation))
 
-    def _arrays(self, source: Source, processor: Standardizer) -> BySplit:
+    def _arrays(self, source: DatasetSource, processor: Standardizer) -> BySplit:
         return {
             name: {'frames': processor(drawn.frames), 'lengths': drawn.lengths, 'labels': drawn.labels}
             for name, drawn in source.splits.items()
         }
 
-    def _splits(self, arrays: BySplit, source: Source, frame: int, processor: Standardizer) -> dict[str, Split]:
+    def _splits(self, arrays: BySplit, source: DatasetSource, frame: int, processor: Standardizer) -> dict[str, Split]:
         return {name: self._split(found, frame) for name, found in arrays.items()}
 
     def _split(self, arrays: Arrays, context_length: int) -> FrameSplit:

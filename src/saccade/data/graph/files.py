@@ -20,7 +20,7 @@ from saccade.data.cache import digest
 from saccade.data.corpus.files import number_of
 from saccade.data.corpus.record_files import FileRecords, Record, read_records
 from saccade.data.corpus.records import RecordSource, open_records
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.data.encoder.names import Names, class_of
 from saccade.data.graph.graph import Graph
 from saccade.data.graph.labelled_base import LabelledGraphsBase
@@ -77,7 +77,7 @@ class GraphFiles(LabelledGraphsBase):
     def _features(self) -> tuple[int, int]:
         return self.node_features, self.edge_types
 
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         records = self._records(cache)
         labels = {name: [_label(found, index) for index in range(len(found))] for name, found in records.items()}
         names = Names.of(labels['train'], self.classes)
@@ -89,7 +89,7 @@ class GraphFiles(LabelledGraphsBase):
             )
             for name, found in records.items()
         }
-        return Source(
+        return DatasetSource(
             splits, digest({name: found.digest for name, found in records.items()}, self.validation, self.directed)
         )
 

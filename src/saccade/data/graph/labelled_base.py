@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from saccade.data.cache import each, spec
-from saccade.data.dataset_base import Arrays, BySplit, Source
+from saccade.data.dataset_base import Arrays, BySplit, DatasetSource
 from saccade.data.graph.graph import Identifiers
 from saccade.data.graph.processor import GraphProcessor
-from saccade.data.graph.rows import GraphRows, GraphSplit, Layout
+from saccade.data.graph.rows import FrameLayout, GraphRows, GraphSplit
 from saccade.data.labelled_base import Labelled, LabelledBase
 from saccade.data.split import Split, batch_of
 from saccade.types import Count, Part, UserError
@@ -41,15 +41,15 @@ class LabelledGraphsBase(LabelledBase):
         """Number of features of a node (F) and of an edge (G)."""
 
     @property
-    def _layout(self) -> Layout:
+    def _layout(self) -> FrameLayout:
         made = None if self.identifiers is None else self.identifiers()
-        return Layout(*self._features, made.count if made else 0, made is not None and made.signed)
+        return FrameLayout(*self._features, made.count if made else 0, made is not None and made.signed)
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, which do not depend on data."""
         return batch_of(self._layout.padding(self.context_length), batch_size)
 
-    def frame(self, processor: GraphProcessor) -> Layout:
+    def frame(self, processor: GraphProcessor) -> FrameLayout:
         """Return the layout of a frame.
 
         Raises:
@@ -68,10 +68,10 @@ class LabelledGraphsBase(LabelledBase):
     def _key(self) -> Any:
         return 'graphs 1', spec(self.identifiers)
 
-    def _make_processor(self, source: Source, cache: Path) -> GraphProcessor:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> GraphProcessor:
         return GraphProcessor.of(source.splits['train'].examples)
 
-    def _arrays(self, source: Source, processor: GraphProcessor) -> BySplit:
+    def _arrays(self, source: DatasetSource, processor: GraphProcessor) -> BySplit:
         return {name: self._arrays_of(found, processor) for name, found in source.splits.items()}
 
     def _arrays_of(self, found: Labelled, processor: GraphProcessor) -> Arrays:
@@ -87,10 +87,12 @@ class LabelledGraphsBase(LabelledBase):
             'labels': np.asarray(found.labels, np.int32),
         }
 
-    def _splits(self, arrays: BySplit, source: Source, frame: Layout, processor: GraphProcessor) -> dict[str, Split]:
+    def _splits(
+        self, arrays: BySplit, source: DatasetSource, frame: FrameLayout, processor: GraphProcessor
+    ) -> dict[str, Split]:
         return {name: self._split(arrays[name], found, frame) for name, found in source.splits.items()}
 
-    def _split(self, arrays: Arrays, found: Labelled, layout: Layout) -> GraphSplit:
+    def _split(self, arrays: Arrays, found: Labelled, layout: FrameLayout) -> GraphSplit:
         rows = GraphRows.of(arrays, layout, self.context_length)
         lengths = rows.nodes.lengths + rows.edges.lengths
         longest = int(lengths.argmax())

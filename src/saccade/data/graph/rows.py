@@ -21,7 +21,7 @@ from saccade.data.rows.ragged import Ragged
 from saccade.data.split import Row
 
 
-class Layout(NamedTuple):
+class FrameLayout(NamedTuple):
     """Layout of a frame.
 
     Attributes:
@@ -87,11 +87,11 @@ class GraphRows:
     edges: Ragged
     edge_features: Ragged
     labels: Int[np.ndarray, 'graphs']
-    layout: Layout
+    layout: FrameLayout
     context_length: int
 
     @classmethod
-    def of(cls, arrays: Arrays, layout: Layout, context_length: int) -> 'GraphRows':
+    def of(cls, arrays: Arrays, layout: FrameLayout, context_length: int) -> 'GraphRows':
         """Return rows from the arrays of graphs."""
         nodes, identifiers = (Ragged.of(arrays[name], arrays['node_counts']) for name in ('nodes', 'identifiers'))
         edges, features = (Ragged.of(arrays[name], arrays['edge_counts']) for name in ('edges', 'edge_features'))

@@ -10,7 +10,7 @@ from typing import ClassVar
 import jax
 import numpy as np
 
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageFiles, ImageRows, ImageSplit, blank
 from saccade.data.labelled_base import Labelled, LabelledFilesBase
@@ -45,7 +45,7 @@ class LabelledImagesBase(LabelledFilesBase):
     def _files(self, paths: Sequence[Path]) -> ImageFiles:
         return ImageFiles(paths)
 
-    def _make_processor(self, source: Source, cache: Path) -> ImageProcessor:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> ImageProcessor:
         return self.processor()
 
     def _split(self, found: Labelled, processor: ImageProcessor) -> ImageSplit:

@@ -19,7 +19,7 @@ from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import RecordSource, strings
 from saccade.data.corpus.squad import Inquiry
 from saccade.data.dataset_base import BySplit
-from saccade.data.encoder.questions import QuestionsBase, QuestionSplit, WindowRows
+from saccade.data.encoder.questions import QuestionsBase, QuestionSplit, QuestionWindows
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageFiles, ImageSource
 from saccade.data.image.tokenizer import TokenizerAndImages
@@ -37,7 +37,7 @@ class ImageInquiry(Inquiry):
 
 
 @dataclass(frozen=True, eq=False)
-class ImageWindowRows(WindowRows):
+class ImageWindowRows(QuestionWindows):
     """Rows of a question, a window of its context and its image.
 
     Attributes: images, by question index; processor of the images.

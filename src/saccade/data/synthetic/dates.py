@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Pair
+from saccade.data.synthetic.generated import GeneratedPair
 from saccade.types import UserError
 
 __all__ = ['Dates']
@@ -189,10 +189,10 @@ class Dates:
         if not (self.languages and 1000 <= self.first <= self.last <= 9999):
             raise UserError('data.generator: dates need a language, and years of four digits, the first no later')
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the date."""
         first, last = datetime.date(self.first, 1, 1), datetime.date(self.last, 12, 31)
         date = datetime.date.fromordinal(draws.between(first.toordinal(), last.toordinal()))
         language = LANGUAGES[draws.choice(self.languages)]
         text = language.written(date, draws.choice(language.forms))
-        return Pair(text if draws.below(_LOWERED) else text.lower(), date.isoformat(), date.isoformat())
+        return GeneratedPair(text if draws.below(_LOWERED) else text.lower(), date.isoformat(), date.isoformat())

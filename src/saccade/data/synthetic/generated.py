@@ -25,7 +25,7 @@ _SPLITS = ('train', 'validation')
 _PATIENCE = 10_000  # draws before a split is reported to have no pairs
 
 
-class Pair(NamedTuple):
+class GeneratedPair(NamedTuple):
     """Generated source-target pair. Attributes: source; target; key, the content of the pair."""
 
     source: str
@@ -34,12 +34,12 @@ class Pair(NamedTuple):
 
 
 @runtime_checkable
-class Generator(Protocol):
+class PairGenerator(Protocol):
     """Protocol of a generator of pairs. `version` must change when the same draws give another pair."""
 
     version: int
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws."""
         ...
 
@@ -51,7 +51,7 @@ class GeneratedRecords(Sequence[Record]):
     Attributes: split, its index; rows, number of rows; held_out, fraction of all keys for validation.
     """
 
-    generator: Generator
+    generator: PairGenerator
     split: int
     rows: int
     seed: int
@@ -86,7 +86,7 @@ class Generated(FromPairs):
     held_out: fraction of all keys that training never sees.
     """
 
-    generator: Part[Generator]
+    generator: Part[PairGenerator]
     train: Count
     validation: Count
     seed: CountOrZero = 0

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from saccade.data.cache import digest
-from saccade.data.dataset_base import Source
+from saccade.data.dataset_base import DatasetSource
 from saccade.data.graph.graph import Graph
 from saccade.data.graph.labelled_base import LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
@@ -69,12 +69,12 @@ class RegularGraphs(LabelledGraphsBase):
     def _features(self) -> tuple[int, int]:
         return 0, 0
 
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         counts = {'train': self.train, 'validation': self.validation}
         splits = {name: self._drawn(number, name, counts[name]) for number, name in enumerate(counts)}
-        return Source(splits, digest('regular graphs 1', self.fewest, self.most, self.degree, *counts.values()))
+        return DatasetSource(splits, digest('regular graphs 1', self.fewest, self.most, self.degree, *counts.values()))
 
-    def _make_processor(self, source: Source, cache: Path) -> GraphProcessor:
+    def _make_processor(self, source: DatasetSource, cache: Path) -> GraphProcessor:
         return GraphProcessor()
 
     def _drawn(self, seed: int, split: str, graphs: int) -> Labelled:

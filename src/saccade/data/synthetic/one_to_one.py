@@ -10,22 +10,22 @@ unpublished; its order depends on the words, so attention must follow them.
 from dataclasses import dataclass
 
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Pair
-from saccade.data.synthetic.sequences import Drawn
+from saccade.data.synthetic.generated import GeneratedPair
+from saccade.data.synthetic.sequences import SequenceBase
 from saccade.types import UserError
 
 __all__ = ['OneToOne', 'Permuted']
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneToOne(Drawn):
+class OneToOne(SequenceBase):
     """One-to-one translation: x3 x1 x3 has the target y3 y1 y3."""
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the target."""
         words = self.drawn(draws, draws.between(self.shortest, self.longest))
         target = _spelled('y', self.written(words))
-        return Pair(_spelled('x', words), target, target)
+        return GeneratedPair(_spelled('x', words), target, target)
 
     def drawn(self, draws: Draws, length: int) -> list[int]:
         """Return the words of a source, at random."""

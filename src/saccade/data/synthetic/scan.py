@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Pair
+from saccade.data.synthetic.generated import GeneratedPair
 from saccade.types import Count, UserError
 
 __all__ = ['Scan']
@@ -42,13 +42,13 @@ class Scan:
         if self.most < self.fewest:
             raise UserError(f'data.generator: most is {self.most}, below fewest, {self.fewest}')
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the command."""
         words = [draws.choice(PHRASES)]
         for _ in range(draws.between(self.fewest, self.most) - 1):
             words += [draws.choice(JOINTS), draws.choice(PHRASES)]
         command = ' '.join(words)
-        return Pair(command, actions(command), command)
+        return GeneratedPair(command, actions(command), command)
 
 
 def actions(command: str) -> str:

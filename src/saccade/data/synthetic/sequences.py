@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from saccade.data.synthetic.drawing import Draws
-from saccade.data.synthetic.generated import Pair
+from saccade.data.synthetic.generated import GeneratedPair
 from saccade.types import Count, Range, UserError
 
 __all__ = ['Addition', 'Copy', 'Pointer', 'Recall', 'Reverse', 'Sort']
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class SequenceBase:
     """Base of generators that draw a sequence of words.
 
     Attributes: symbols, number of words (0, 1, ...); shortest and longest, lengths in words.
@@ -35,11 +35,11 @@ class Drawn:
         if self.longest < self.shortest:
             raise UserError(f'data.generator: longest is {self.longest}, below shortest, {self.shortest}')
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the target."""
         words = [draws.below(self.symbols) for _ in range(draws.between(self.shortest, self.longest))]
         target = _joined(self.written(words))
-        return Pair(_joined(words), target, target)
+        return GeneratedPair(_joined(words), target, target)
 
     def written(self, words: list[int]) -> list[int]:
         """Return the target of a sequence."""
@@ -47,7 +47,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copy(Drawn):
+class Copy(SequenceBase):
     """Copying: 3 1 2 has the target 3 1 2."""
 
     def written(self, words: list[int]) -> list[int]:
@@ -56,7 +56,7 @@ class Copy(Drawn):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reverse(Drawn):
+class Reverse(SequenceBase):
     """Reversing: 3 1 2 has the target 2 1 3."""
 
     def written(self, words: list[int]) -> list[int]:
@@ -65,7 +65,7 @@ class Reverse(Drawn):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sort(Drawn):
+class Sort(SequenceBase):
     """Sorting: 3 1 2 has the target 1 2 3."""
 
     def written(self, words: list[int]) -> list[int]:
@@ -88,11 +88,11 @@ class Addition:
 
     version: ClassVar[int] = 1
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws."""
         a, b = (draws.below(10 ** draws.between(1, self.digits)) for _ in range(2))
         total = str(a + b)
-        return Pair(f'{a}+{b}', total[::-1] if self.backwards else total, f'{min(a, b)}+{max(a, b)}')
+        return GeneratedPair(f'{a}+{b}', total[::-1] if self.backwards else total, f'{min(a, b)}+{max(a, b)}')
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class Pointer:
 
     version: ClassVar[int] = 1
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws."""
         words = [draws.below(self.symbols) for _ in range(self.length)]
         place = draws.below(self.length)
         source = f'{_joined(words)} @{place}'
-        return Pair(source, str(words[place]), source)
+        return GeneratedPair(source, str(words[place]), source)
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,12 @@ class Recall:
                 'at most the next'
             )
 
-    def pair(self, draws: Draws) -> Pair:
+    def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws."""
         shown = {f'k{key}': f'v{draws.below(self.values)}' for key in draws.sample(range(self.keys), self.pairs)}
         asked = draws.sample(list(shown), self.asked)
         source = ' '.join([*(f'{key} {value}' for key, value in shown.items()), '?', *asked])
-        return Pair(source, ' '.join(shown[key] for key in asked), source)
+        return GeneratedPair(source, ' '.join(shown[key] for key in asked), source)
 
 
 def _joined(words: list[int]) -> str:

@@ -47,7 +47,7 @@ _LEFT_OUT = 4  # one in this number of sizes, and of places, is omitted from a t
 _VERSION = 1  # increase it when the same draws give another picture or caption
 
 
-class Drawn(NamedTuple):
+class DrawnShape(NamedTuple):
     """Drawn shape. Attributes: colour and shape, by name; centre (row, column) and radius, in pixels."""
 
     colour: str
@@ -61,10 +61,10 @@ class Drawn(NamedTuple):
         return f'a {self.colour} {self.shape}'
 
 
-class Picture(NamedTuple):
+class ShapePicture(NamedTuple):
     """Picture. Attributes: shapes; caption; background, its brightness from 0 to 255."""
 
-    shapes: tuple[Drawn, ...]
+    shapes: tuple[DrawnShape, ...]
     caption: str
     background: int
 
@@ -81,7 +81,7 @@ class Picture(NamedTuple):
 class Pictures:
     """Pictures of a split, painted on demand. Attributes: pictures; name of the split."""
 
-    pictures: Sequence[Picture]
+    pictures: Sequence[ShapePicture]
     name: str
 
     def __len__(self) -> int:
@@ -122,7 +122,7 @@ class Shapes(CaptionedBase):
         return {name: _split(found, name) for name, found in splits.items()}, digest(_VERSION, sizes, self.seed)
 
 
-def picture(draws: Draws, *, unseen: bool, full: bool) -> Picture:
+def picture(draws: Draws, *, unseen: bool, full: bool) -> ShapePicture:
     """Return a random picture.
 
     Args:
@@ -135,19 +135,19 @@ def picture(draws: Draws, *, unseen: bool, full: bool) -> Picture:
         while second == first:
             second = _shape(draws, False)
         row, column = RELATIONS[relation]
-        one = Drawn(*first, _near(draws, (row, column)), draws.choice(_BESIDE))
-        other = Drawn(*second, _near(draws, (SIDE - row, SIDE - column)), draws.choice(_BESIDE))
-        return Picture((one, other), f'{one.name} {relation} {other.name}', background)
+        one = DrawnShape(*first, _near(draws, (row, column)), draws.choice(_BESIDE))
+        other = DrawnShape(*second, _near(draws, (SIDE - row, SIDE - column)), draws.choice(_BESIDE))
+        return ShapePicture((one, other), f'{one.name} {relation} {other.name}', background)
     size, place = draws.choice(tuple(RADII)), draws.choice(tuple(PLACES))
-    one = Drawn(*first, _near(draws, PLACES[place]), RADII[size])
+    one = DrawnShape(*first, _near(draws, PLACES[place]), RADII[size])
     said_size, said_place = (full or draws.below(_LEFT_OUT) > 0 for _ in range(2))
     caption = one.name.replace('a ', f'a {size} ', 1) if said_size else one.name
-    return Picture((one,), f'{caption} at the {place}' if said_place else caption, background)
+    return ShapePicture((one,), f'{caption} at the {place}' if said_place else caption, background)
 
 
-def different(seed: int, split: int, count: int, unseen: bool) -> list[Picture]:
+def different(seed: int, split: int, count: int, unseen: bool) -> list[ShapePicture]:
     """Return pictures with distinct, complete captions."""
-    found: dict[str, Picture] = {}
+    found: dict[str, ShapePicture] = {}
     for row in range(count):
         draws = Draws(seed, split, row)
         while len(found) == row:
@@ -168,7 +168,7 @@ def _near(draws: Draws, centre: tuple[int, int]) -> tuple[int, int]:
     return row + draws.between(-1, 1), column + draws.between(-1, 1)
 
 
-def _split(pictures: Sequence[Picture], name: str) -> CaptionedImages:
+def _split(pictures: Sequence[ShapePicture], name: str) -> CaptionedImages:
     """Return a split; pictures of a single shape have its colour and shape as their class."""
     names = tuple(f'a {colour} {shape}' for shape in SHAPES for colour in COLOURS)
     labels = [names.index(each.shapes[0].name) if len(each.shapes) == 1 else IGNORED for each in pictures]

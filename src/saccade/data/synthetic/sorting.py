@@ -17,7 +17,7 @@ import numpy as np
 from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import RecordSource
-from saccade.data.dataset_base import Arrays, BySplit, Source
+from saccade.data.dataset_base import Arrays, BySplit, DatasetSource
 from saccade.data.encoder.tagged import TaggedSplit, blank, words_of
 from saccade.data.rows.frame import Frame
 from saccade.data.split import Split, batch_of
@@ -96,7 +96,7 @@ class Sorting(TokenizedBase):
         split = TaggedSplit.of(self._sequences(numbers, tokenizer), self.frame(tokenizer), overlap=0, unit='numbers')
         return replace(split, words=sequences)
 
-    def _open(self, cache: Path) -> Source:
+    def _open(self, cache: Path) -> DatasetSource:
         validation = _drawn(0, self.validation, self.length, self.highest)
         held_out = {numbers.tobytes() for numbers in validation}
         train = _drawn(1, self.train, self.length, self.highest)
@@ -104,12 +104,12 @@ class Sorting(TokenizedBase):
         if not len(train):
             raise UserError('data: there are so few distinct sequences that validation leaves none for training')
         splits = {'train': train, 'validation': validation}
-        return Source(splits, digest(self.length, self.highest, self.train, self.validation))
+        return DatasetSource(splits, digest(self.length, self.highest, self.train, self.validation))
 
     def _texts(self, examples: np.ndarray) -> Iterator[str]:
         return map(str, range(self.highest))
 
-    def _arrays(self, source: Source, tokenizer: Tokenizer) -> BySplit:
+    def _arrays(self, source: DatasetSource, tokenizer: Tokenizer) -> BySplit:
         return {split: self._sequences(numbers, tokenizer) for split, numbers in source.splits.items()}
 
     def _sequences(self, numbers: np.ndarray, tokenizer: Tokenizer) -> Arrays:
@@ -124,7 +124,7 @@ class Sorting(TokenizedBase):
             'names': np.array(names),
         }
 
-    def _splits(self, arrays: BySplit, source: Source, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+    def _splits(self, arrays: BySplit, source: DatasetSource, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
         return {name: TaggedSplit.of(found, frame, overlap=0, unit='numbers') for name, found in arrays.items()}
 
     def _frame(self) -> Frame:

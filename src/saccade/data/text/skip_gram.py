@@ -54,7 +54,7 @@ class SkipGramText(TextData):
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
         found = super()._splits(arrays, source, frame, tokenizer)
-        words = Words.of(found['train'], tokenizer, self.power)
+        words = WordCounts.of(found['train'], tokenizer, self.power)
         splits = {}
         for number, (name, split) in enumerate(found.items()):
             rows = SkipGramRows(split.rows, words, self.noise, number)
@@ -63,7 +63,7 @@ class SkipGramText(TextData):
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class WordCounts:
     """Word frequencies and the noise distribution.
 
     Attributes: frequency, of each token among all words of the training split; cumulated, the cumulative noise
@@ -74,7 +74,7 @@ class Words:
     cumulated: Float[np.ndarray, 'V']
 
     @classmethod
-    def of(cls, split: TextSplit, tokenizer: Tokenizer, power: float) -> 'Words':
+    def of(cls, split: TextSplit, tokenizer: Tokenizer, power: float) -> 'WordCounts':
         """Count the words of a split.
 
         Raises:
@@ -102,7 +102,7 @@ class SkipGramRows:
     """
 
     text: RowSource
-    words: Words
+    words: WordCounts
     noise: int
     split: int
 

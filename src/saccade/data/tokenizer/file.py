@@ -16,7 +16,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors
 
 from saccade.data.corpus.files import decoded
 from saccade.data.tokenizer.foreign import opening
-from saccade.data.tokenizer.settings import Settings, text_of
+from saccade.data.tokenizer.settings import TokenizerSettings, text_of
 from saccade.data.tokenizer.tokenizer import BERT, CONFIG, FILE, UNKNOWN, Tokenizer, backend_of, read_config
 from saccade.data.tokenizer.word_piece import word_piece_backend
 from saccade.paths import TOKENIZER_BYTES, expanded, read_regular
@@ -108,7 +108,7 @@ def find_tokenizer(folder: Path | str) -> Path | None:
 
 def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
     """Return the tokenizer of a file; `given` settings override those next to it."""
-    settings = Settings.next_to(file)
+    settings = TokenizerSettings.next_to(file)
     settings.config.update(given)
     with opening(file):
         if file.suffix == '.txt':
@@ -122,7 +122,7 @@ def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
         return Tokenizer(backend, source, settings.roles(backend), file).probed()
 
 
-def _word_pieces(file: Path, settings: Settings) -> tokenizers.Tokenizer:
+def _word_pieces(file: Path, settings: TokenizerSettings) -> tokenizers.Tokenizer:
     """Return the tokenizer of a vocab.txt, as in `BertTokenizer`."""
     settings.require('tokenizer_class', *_WORD_PIECES, *map('{}Fast'.format, _WORD_PIECES))
     settings.require('do_basic_tokenize', True)
@@ -143,7 +143,7 @@ def _text(file: Path) -> str:
         raise UserError(f'{file}: cannot be read ({error.strerror})') from error
 
 
-def _byte_pairs(file: Path, settings: Settings) -> tokenizers.Tokenizer:
+def _byte_pairs(file: Path, settings: TokenizerSettings) -> tokenizers.Tokenizer:
     """Return the tokenizer of a vocab.json and a merges.txt, as in `GPT2Tokenizer` and `RobertaTokenizer`."""
     settings.config.setdefault('tokenizer_class', _PAIRS.get(settings.ids.get('model_type')))
     settings.require('tokenizer_class', *_DEFAULTS, *map('{}Fast'.format, _DEFAULTS))

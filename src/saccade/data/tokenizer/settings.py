@@ -71,7 +71,7 @@ _HARMLESS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class TokenizerSettings:
     """Settings of a tokenizer in its folder.
 
     Attributes:
@@ -87,7 +87,7 @@ class Settings:
     ids: dict[str, Any]
 
     @classmethod
-    def next_to(cls, file: Path) -> 'Settings':
+    def next_to(cls, file: Path) -> 'TokenizerSettings':
         """Read the settings next to a tokenizer's file.
 
         Raises:

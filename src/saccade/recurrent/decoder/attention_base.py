@@ -42,7 +42,7 @@ class ScoreFunction:
 
 
 @struct.dataclass
-class Memory:
+class EncodedSource:
     """Encoded source: keys and values of the attention.
 
     Attributes:
@@ -81,12 +81,12 @@ class AttentionOutput:
 class Attender(Protocol):
     """Attention of recurrent decoders, with its weights. States of segment 0, padding, do not attend."""
 
-    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
+    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> EncodedSource:
         """Return the keys and values of the source, computed once for all decoding steps."""
         ...
 
     def __call__(
-        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: EncodedSource, key: PRNGKey | None
     ) -> AttentionOutput: ...
 
 
@@ -96,12 +96,12 @@ class AttenderBase:
     score_function: ScoreFunction
     softmax: RowSoftmax
 
-    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
+    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> EncodedSource:
         """Return the hidden states as values, and their key projection by the score function as keys."""
         keys = None if self.score_function.key is None else project(hidden, self.score_function.key)
-        return Memory(hidden, keys, segments)
+        return EncodedSource(hidden, keys, segments)
 
-    def scoring(self, segments: Int[Array, 'B T'], memory: Memory) -> Scoring:
+    def scoring(self, segments: Int[Array, 'B T'], memory: EncodedSource) -> Scoring:
         """Return score function, segment mask and softmax as one `Scoring`."""
         mask = SameSegment(segments, memory.segments)
         return Scoring(mask, self.score_function.terms, self.score_function.scale, softmax=self.softmax)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from saccade.module import Module
 from saccade.ops.scoring import weighted_values
-from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
+from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource, ScoreFunction
 from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
 from saccade.softmax.softmax import Softmax
 from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
@@ -35,7 +35,7 @@ class HardAttender(AttenderBase):
     estimator: Estimator
 
     def __call__(
-        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: EncodedSource, key: PRNGKey | None
     ) -> AttentionOutput:
         k, v = memory.heads()
         q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
@@ -60,5 +60,5 @@ class Hard(Module):
     def __call__(self, query_width: int, key_width: int) -> HardAttender:
         score_function = self.score(name='score')(query_width, key_width)
         return HardAttender(
-            score_function, self.softmax(name='weighting')(1), self.estimator(name='estimator')(query_width)
+            score_function, self.softmax(name='softmax')(1), self.estimator(name='estimator')(query_width)
         )

@@ -16,9 +16,9 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.ops import plain
-from saccade.ops.mask import Given
+from saccade.ops.mask import PrecomputedMask
 from saccade.ops.scoring import Scoring
-from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory
+from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource
 from saccade.types import Count, LayerContext, PRNGKey, RowSoftmax, Scores
 
 
@@ -38,7 +38,7 @@ class LocalAttender(AttenderBase):
         return softmax
 
     def __call__(
-        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: EncodedSource, key: PRNGKey | None
     ) -> AttentionOutput:
         T, S = states.shape[1], memory.segments.shape[1]
         W = min(2 * self.reach + 1, S)
@@ -57,11 +57,11 @@ class LocalAttender(AttenderBase):
         context = rearrange(context, '(B T) 1 1 C -> B T C', T=T)
         return AttentionOutput(context, rearrange(weights, '(B T) 1 1 W -> B T W', T=T), first)
 
-    def _within(self, own: Memory, asked: Int[Array, 'B 1'], distance: Float[Array, 'B 1 1 W']) -> Scoring:
+    def _within(self, own: EncodedSource, asked: Int[Array, 'B 1'], distance: Float[Array, 'B 1 1 W']) -> Scoring:
         scoring = self.scoring(asked, own)
         near = jnp.abs(distance[:, 0]) <= self.reach
         same = scoring.mask(jnp.arange(1), jnp.arange(own.segments.shape[1]))
-        return scoring.replace(mask=Given(near & same), softmax=self.around(self.softmax, distance))
+        return scoring.replace(mask=PrecomputedMask(near & same), softmax=self.around(self.softmax, distance))
 
 
 def _windows(x: Array, first: Int[Array, 'B T'], width: int) -> Array:

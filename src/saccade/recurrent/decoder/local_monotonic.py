@@ -54,4 +54,4 @@ class LocalMonotonic(Module):
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> LocalMonotonicAttender:
         score_function = self.score(name='score')(query_width, key_width)
-        return LocalMonotonicAttender(score_function, self.softmax(name='weighting')(1), self.reach)
+        return LocalMonotonicAttender(score_function, self.softmax(name='softmax')(1), self.reach)

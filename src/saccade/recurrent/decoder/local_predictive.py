@@ -69,4 +69,4 @@ class LocalPredictive(Module):
         init = nn.initializers.lecun_normal()
         hidden = parameter(self, 'hidden', 'D -> D', init, (query_width, query_width))
         out = parameter(self, 'out', 'D -> 1', init, (query_width, 1))
-        return LocalPredictiveAttender(score_function, self.softmax(name='weighting')(1), hidden, out, self.reach)
+        return LocalPredictiveAttender(score_function, self.softmax(name='softmax')(1), hidden, out, self.reach)

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from saccade.module import Module
 from saccade.ops import plain
-from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
+from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource, ScoreFunction
 from saccade.softmax.softmax import Softmax
 from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
 
@@ -34,7 +34,7 @@ class SoftAttender(AttenderBase):
     softmax: RowSoftmax
 
     def __call__(
-        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: EncodedSource, key: PRNGKey | None
     ) -> AttentionOutput:
         k, v = memory.heads()
         q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
@@ -54,4 +54,4 @@ class Soft(Module):
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> SoftAttender:
         score_function = self.score(name='score')(query_width, key_width)
-        return SoftAttender(score_function, self.softmax(name='weighting')(1))
+        return SoftAttender(score_function, self.softmax(name='softmax')(1))

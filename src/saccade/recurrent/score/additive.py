@@ -13,7 +13,7 @@ import flax.linen as nn
 
 from saccade.axes import parameter
 from saccade.module import Module
-from saccade.ops import score
+from saccade.ops import score_terms
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import Count
 
@@ -36,4 +36,4 @@ class Additive(Module):
             for name, width in (('query', query_width), ('key', key_width))
         )
         out = parameter(self, 'out', 'F -> 1', init, (self.width, 1))
-        return ScoreFunction(query, key, (score.Additive(out.T),), scale=0.0)
+        return ScoreFunction(query, key, (score_terms.Additive(out.T),), scale=0.0)

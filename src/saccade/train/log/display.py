@@ -36,7 +36,7 @@ class Display:
         """True if lines move, so that the progress of a phase need not be printed."""
         return self._console.is_terminal
 
-    def begin(self, name: str, total: int | None = None, unit: str = '', done: int = 0) -> 'Phase':
+    def begin(self, name: str, total: int | None = None, unit: str = '', done: int = 0) -> 'DisplayedPhase':
         """Show a phase until its end.
 
         Args:
@@ -48,7 +48,7 @@ class Display:
         return self._shown.begin(name, total, unit, done)
 
     @contextmanager
-    def phase(self, name: str) -> Iterator['Phase']:
+    def phase(self, name: str) -> Iterator['DisplayedPhase']:
         """Show a phase while it lasts."""
         phase = self.begin(name)
         try:
@@ -61,7 +61,7 @@ class Display:
         say(self._console, text)
 
 
-class Phase:
+class DisplayedPhase:
     """Phase in the display: `tell` gives the number of units done, `words` a description."""
 
     def tell(self, done: int) -> None:
@@ -83,7 +83,7 @@ class _Bars:
         self._progress = Progress(_Line(console), console=console, refresh_per_second=4, speed_estimate_period=_PERIOD)
         self._phases = 0
 
-    def begin(self, name: str, total: int | None, unit: str, done: int) -> Phase:
+    def begin(self, name: str, total: int | None, unit: str, done: int) -> DisplayedPhase:
         if not self._phases:
             self._progress.start()
         self._phases += 1
@@ -104,7 +104,7 @@ class _Bars:
         self._progress.remove_task(task)
 
 
-class _Bar(Phase):
+class _Bar(DisplayedPhase):
     def __init__(self, bars: _Bars, progress: Progress, task: Any) -> None:
         self._bars, self._progress, self._task = bars, progress, task
 
@@ -185,11 +185,11 @@ class _Lines:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def begin(self, name: str, total: int | None, unit: str, done: int) -> Phase:
+    def begin(self, name: str, total: int | None, unit: str, done: int) -> DisplayedPhase:
         return _Printed(self._console, name, (done, total, unit))
 
 
-class _Printed(Phase):
+class _Printed(DisplayedPhase):
     def __init__(self, console: Console, name: str, count: tuple[int, int | None, str]) -> None:
         self._console, self._name, self._count = console, name, count
         self._over = threading.Event()

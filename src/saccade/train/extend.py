@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saccade.train.experiment import Experiment
-from saccade.train.extension import WAYS, rates_of
+from saccade.train.extension_schedule import WAYS, rates_of
 from saccade.train.setup import learning_rate
 from saccade.types import UserError
 
@@ -31,7 +31,7 @@ def extended(config: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
             )
         experiment = Experiment.of(config)
         extension = WAYS[way].of(learning_rate(experiment), experiment.steps, int(more))
-        spec = {'use': f'train.extension:{type(extension).__name__}', **asdict(extension)}
+        spec = {'use': f'train.extension_schedule:{type(extension).__name__}', **asdict(extension)}
         config = {**config, 'steps': experiment.steps + int(more), 'extended': [*config.get('extended', ()), spec]}
     return dict(config)
 

@@ -20,7 +20,7 @@ import optax
 
 from saccade.types import UserError
 
-__all__ = ['Held', 'Rewarmed']
+__all__ = ['ConstantRate', 'Rewarmed']
 
 _NOTHING = 1e-3  # a rate that is a smaller share of the peak trains nothing
 
@@ -45,13 +45,13 @@ class Extension(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class ConstantRate:
     """Constant extension: the last learning rate, for all further steps."""
 
     after: int
 
     @classmethod
-    def of(cls, before: optax.Schedule, after: int, more: int) -> 'Held':
+    def of(cls, before: optax.Schedule, after: int, more: int) -> 'ConstantRate':
         """Return the extension of a schedule.
 
         Raises:
@@ -121,7 +121,7 @@ class Rewarmed:
         )
 
 
-WAYS: Mapping[str, type[Held] | type[Rewarmed]] = {'constant': Held, 'rewarmed': Rewarmed}
+WAYS: Mapping[str, type[ConstantRate] | type[Rewarmed]] = {'constant': ConstantRate, 'rewarmed': Rewarmed}
 
 
 def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> Any:

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from saccade.train.extension import Held, Rewarmed, rates_of, schedule_of
+from saccade.train.extension_schedule import ConstantRate, Rewarmed, rates_of, schedule_of
 from saccade.train.schedule import Constant, Cosine, InverseSqrt, WarmupStableDecay
 from saccade.types import UserError
 
@@ -18,7 +18,7 @@ SCHEDULES = (
 
 
 @pytest.mark.parametrize('schedule', SCHEDULES, ids=lambda schedule: type(schedule).__name__)
-@pytest.mark.parametrize('way', [Held, Rewarmed])
+@pytest.mark.parametrize('way', [ConstantRate, Rewarmed])
 def test_the_steps_before_keep_their_rates_and_none_jumps(schedule, way):
     before = schedule(40)
     rates = rates_of(schedule_of(schedule, [way.of(before, 40, 60)], 100), 100)
@@ -30,7 +30,7 @@ def test_the_steps_before_keep_their_rates_and_none_jumps(schedule, way):
 
 def test_a_held_rate_is_that_of_the_last_step():
     schedule = SCHEDULES[0]
-    rates = rates_of(schedule_of(schedule, [Held(40)], 100), 100)
+    rates = rates_of(schedule_of(schedule, [ConstantRate(40)], 100), 100)
     assert set(rates[40:]) == {rates[39]}
 
 
@@ -48,17 +48,17 @@ def test_extensions_follow_each_other():
     schedule = SCHEDULES[0]
     first = Rewarmed.of(schedule(40), 40, 60)
     once = schedule_of(schedule, [first], 100)
-    twice = rates_of(schedule_of(schedule, [first, Held.of(once, 100, 20)], 120), 120)
+    twice = rates_of(schedule_of(schedule, [first, ConstantRate.of(once, 100, 20)], 120), 120)
     np.testing.assert_array_equal(twice[:100], rates_of(once, 100))
     assert set(twice[100:]) == {twice[99]}
 
 
 def test_a_rate_that_has_fallen_to_nothing_is_not_held():
     with pytest.raises(UserError, match='write --extend=rewarmed:60'):
-        Held.of(Cosine(peak=1e-2, warmup=4)(1000), 1000, 60)
+        ConstantRate.of(Cosine(peak=1e-2, warmup=4)(1000), 1000, 60)
 
 
 def test_extensions_out_of_order_are_refused():
     for after in ([100], [40, 30], [40, 40]):
         with pytest.raises(UserError, match='not in order'):
-            schedule_of(SCHEDULES[0], [Held(each) for each in after], 100)
+            schedule_of(SCHEDULES[0], [ConstantRate(each) for each in after], 100)

@@ -10,8 +10,8 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.extending import extended, extends, require_same_rates
-from saccade.train.extension import rates_of
+from saccade.train.extend import extended, extends, require_same_rates
+from saccade.train.extension_schedule import rates_of
 from saccade.train.schedule import Constant
 from saccade.train.setup import learning_rate
 from saccade.types import Part, UserError
