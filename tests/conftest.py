@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import flax.linen
 import flax.struct
 import jaxtyping
 import pytest
@@ -53,12 +54,16 @@ def unchecked(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def but_closures(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave closures out: each would be wrapped anew at every call of what holds it."""
+    """Leave out closures, each of which would be wrapped anew at every call of what holds it, and Linen constructors.
+
+    Those of our modules check their own arguments; a part may be given as a module.
+    """
 
     def check(target: Any = None, **options: Any) -> Any:
         if target is None:
             return functools.partial(check, **options)
-        return target if '<locals>' in getattr(target, '__qualname__', '') else jaxtyped(target, **options)
+        linen = isinstance(target, type) and issubclass(target, flax.linen.Module)
+        return target if linen or '<locals>' in getattr(target, '__qualname__', '') else jaxtyped(target, **options)
 
     return check
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public API: `import saccade` imports nothing more, and its modules serve in anybody's model."""
 
+import inspect
+import pydoc
 import subprocess
 import sys
 
@@ -71,9 +73,11 @@ def test_a_wrong_name_names_the_nearest(room, name, meant):
         getattr(room, name)
 
 
-def test_the_classes_keep_what_they_require():
-    with pytest.raises(TypeError, match='kernel'):
-        MultiHead(heads=4)
+def test_its_names_are_the_classes():
+    assert saccade.MultiHead is MultiHead
+    assert isinstance(saccade.MultiHead(heads=4), MultiHead)
+    assert 'Multi-head self-attention' in pydoc.render_doc(saccade.MultiHead)
+    assert 'key_value_heads' in str(inspect.signature(saccade.MultiHead))
 
 
 @pytest.mark.long

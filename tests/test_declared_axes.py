@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.axes import declared, letters_of, parameter, parameters
+from saccade.axes import declared, letters_of, parameter, parameters, recorded_axes
 from saccade.types import UserError
 
 INIT = nn.initializers.lecun_normal()
@@ -39,7 +39,8 @@ class Layers(nn.Module):
 
 
 def test_values_and_paths_are_those_of_plain_parameters():
-    given, plain = Declaring().init(KEY, X), Plain().init(KEY, X)
+    with recorded_axes():
+        given, plain = Declaring().init(KEY, X), Plain().init(KEY, X)
     jax.tree.map(np.testing.assert_array_equal, given['params'], plain['params'])
     assert declared(given) == {'up': 'D -> F'}
     assert declared(plain) == {}
@@ -53,17 +54,24 @@ def test_a_parameter_of_another_shape_is_refused_by_its_path():
 
 
 def test_copies_are_drawn_one_by_one_and_stacked():
-    given = Layers().init(KEY, X)['params']['layer']
+    with recorded_axes():
+        variables = Layers().init(KEY, X)
+    given = variables['params']['layer']
     assert jax.tree.map(jnp.shape, given) == {'up': (3, 4, 6), 'foreign': (3, 6, 4)}
     assert not np.array_equal(given['up'][0], given['up'][1])
-    assert declared(Layers().init(KEY, X)) == {'layer/up': 'L D -> F'}
+    assert declared(variables) == {'layer/up': 'L D -> F'}
 
 
 def test_axes_are_recorded_at_initialisation_alone_and_hold_no_arrays():
-    variables = jax.jit(Layers().init)(KEY, X)
+    with recorded_axes():
+        variables, chosen = jax.jit(Layers().init)(KEY, X), Layers().init(KEY, X, mutable=['params'])
     assert len(jax.tree.leaves(variables)) == len(jax.tree.leaves(variables['params']))
     assert 'axes' not in Layers().apply({'params': variables['params']}, X, mutable=True)[1]
-    assert set(Layers().init(KEY, X, mutable=['params'])) == {'params'}
+    assert {*chosen} == {'params'}
+
+
+def test_axes_are_recorded_only_where_they_are_asked_for():
+    assert {*Layers().init(KEY, X)} == {'params'}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_axes_are_recorded_at_initialisation_alone_and_hold_no_arrays():
     [('D', 'one letter per dimension'), ('L D -> F', 'one letter per dimension'), ('D -> Q', "unknown letter 'Q'")],
 )
 def test_axes_that_do_not_fit_are_refused(axes, words):
-    with pytest.raises(UserError, match=f"Declaring: axes '{axes}' of the parameter 'up': {words}"):
+    with recorded_axes(), pytest.raises(UserError, match=f"Declaring: axes '{axes}' of the parameter 'up': {words}"):
         Declaring(axes).init(KEY, X)
 
 

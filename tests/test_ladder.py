@@ -18,7 +18,8 @@ ROWS = (
     {'extras', 'parts'},
     {'types', 'progress', 'commands'},
     {'nearest', 'paths'},
-    {'axes', 'layers'},
+    {'axes', 'layer_paths'},
+    {'module'},
     {'gain'},
     {'ops'},
     {'norm', 'position', 'feedforward', 'embed', 'augment', 'score', 'softmax'},
@@ -35,15 +36,14 @@ ROWS = (
 )
 BESIDE = {
     'completion': {'parts'},
-    'lazy': {'build', 'conventional', 'nearest', 'parts'},
-    'conventional': {'types', 'build', 'axes'},
+    'lazy': {'build', 'nearest', 'parts'},
     'build': {'types', 'nearest'},
     'trust': {'types', 'parts'},
     'data': {'types', 'nearest', 'paths', 'progress', 'extras', 'ops'},
     'metric': {'types', 'nearest'},
     'baseline': {'types', 'data', 'ops'},
 }
-BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
+BUILDS = {'module', 'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 MEASURES = {'task', 'train', 'analysis', 'launch'}
 # Runs that somebody else may have made; a worker puts back what a run trusted; a family may be the user's own.

@@ -15,11 +15,12 @@ from saccade.attention.memory_base import FixedState
 from saccade.attention.multi_head import MultiHead
 from saccade.build import build
 from saccade.data.split import Split
+from saccade.module import Layer
 from saccade.task.causal_lm import CausalLM
 from saccade.train.config import load_config
 from saccade.train.evaluate import evaluation, with_task_metrics
 from saccade.train.experiment import Experiment
-from saccade.types import Layer, LayerContext, Part, Total, UserError
+from saccade.types import LayerContext, Part, Total, UserError
 
 B, T, D, N = 2, 9, 16, 4
 X, CONTEXT = jnp.ones((B, T, D)), LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
@@ -55,9 +56,9 @@ class Returns(FixedState):
     ],
 )
 def test_of_a_memory(made, given):
-    jax.eval_shape(lambda: Returns(N).init(jax.random.key(0), X, CONTEXT, False))
+    jax.eval_shape(lambda: Returns(heads=N).init(jax.random.key(0), X, CONTEXT, False))
     with pytest.raises(UserError) as refused:
-        jax.eval_shape(lambda: Returns(N, made=made).init(jax.random.key(0), X, CONTEXT, False))
+        jax.eval_shape(lambda: Returns(heads=N, made=made).init(jax.random.key(0), X, CONTEXT, False))
     said = str(refused.value)
     assert re.match(r'test_own_results:Returns\.update_state must return \(array \[2, 9, 4, 4\], Memory\(', said)
     assert given in said
@@ -70,7 +71,7 @@ class Forgetful(MultiHead):
 
 
 def test_of_a_projection():
-    mixer = Forgetful(N, PLAIN, CAUSAL, NO_POSITION)
+    mixer = Forgetful(heads=N, kernel=PLAIN, mask=CAUSAL, position=NO_POSITION)
     with pytest.raises(UserError, match=r'Forgetful\.project must return \(array, array, array\), not None'):
         jax.eval_shape(lambda: mixer.init(jax.random.key(0), X, CONTEXT, False))
 
@@ -79,7 +80,7 @@ class Wide(nn.Module):
     """A norm or a feed-forward layer that returns twice the width."""
 
     @nn.compact
-    def __call__(self, x, *rest):
+    def __call__(self, x, train=False, real=None):
         return jnp.concatenate([x, x], axis=-1)
 
 
@@ -87,8 +88,11 @@ class WideMixer(Layer):
     def mix(self, x, context, train, state):
         return jnp.concatenate([x, x], axis=-1), state
 
+    def init_state(self, x, capacity):
+        return None
 
-class Stateless(Layer):
+
+class Stateless(WideMixer):
     def mix(self, x, context, train, state):
         return x
 

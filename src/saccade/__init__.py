@@ -5,7 +5,7 @@
 Names are imported at first access. Mixers, kernels, blocks and models are available here by name, the rest in its
 package:
 
-    saccade.MultiHead(heads=4)      a Linen module; parts that are not given are conventional (`saccade.conventional`)
+    saccade.MultiHead(heads=4)      a Linen module, to use in any Linen model; fields with a convention have defaults
     saccade.norm.RMSNorm()          any part of a package; saccade.mask.Causal() and saccade.term.Softcap(cap=50.0) too
     saccade.part_of(spec)           the factory of a part, from its dict in a config
     saccade.load('runs/a')          a trained model with its tokenizer, to generate, embed and predict
@@ -17,7 +17,7 @@ _FLAT = ('saccade.attention', 'saccade.recurrent.mixer', 'saccade.block', 'sacca
 _OTHERS = {
     'mask': 'saccade.ops.mask',
     'term': 'saccade.ops.term',
-    'part_of': 'saccade.conventional:part_of',
+    'part_of': 'saccade.build:part_of',
     'load': 'saccade.train.loaded:load',
 }
 

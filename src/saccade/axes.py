@@ -5,8 +5,8 @@
     kernel = parameter(self, 'query', 'D -> N H', init, (D, N, H))
 
 makes a plain parameter, as `self.param('query', init, (D, N, H))` does, and records its axis letters in the Linen
-collection `axes`, at initialisation only. There is one letter per dimension. An arrow separates a kernel's contracted
-axes (inputs) from its output axes. The letters are as in `saccade.types`, and:
+collection `axes`, at initialisation within `recorded_axes()` only. There is one letter per dimension. An arrow
+separates a kernel's contracted axes (inputs) from its output axes. The letters are as in `saccade.types`, and:
 
     L, E   stacked copies of a layer or of an expert: always the first axes
     D      any width of tokens or of states, the model's own or another
@@ -35,6 +35,7 @@ from typing import Any
 
 import flax.linen as nn
 import jax
+import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, PyTree
 
@@ -48,17 +49,28 @@ TABLES = (['V', 'D'], ['T', 'D'])  # embedding tables
 LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
 _DECAYS, _MOST = '; decays', '; at most '  # optional suffixes of the declared text, after the letters
 
-_DECLARED: ContextVar[bool] = ContextVar('declared', default=True)
+_RECORDED: ContextVar[bool] = ContextVar('recorded', default=False)
+_DTYPE: ContextVar[Any] = ContextVar('dtype', default=None)
 
 
 @contextmanager
-def undeclared() -> Iterator[None]:
-    """Context in which no axes are recorded: a user's own model does not expect the collection `axes`."""
-    token = _DECLARED.set(False)
+def recorded_axes() -> Iterator[None]:
+    """Context in which `init` records axes. Elsewhere it does not: a user's model does not expect the collection."""
+    token = _RECORDED.set(True)
     try:
         yield
     finally:
-        _DECLARED.reset(token)
+        _RECORDED.reset(token)
+
+
+@contextmanager
+def computing_in(dtype: Any) -> Iterator[None]:
+    """Context in which `parameter` returns values in a dtype, if that is a floating-point one."""
+    token = _DTYPE.set(dtype if jnp.issubdtype(dtype, jnp.floating) else None)
+    try:
+        yield
+    finally:
+        _DTYPE.reset(token)
 
 
 @struct.dataclass
@@ -107,24 +119,31 @@ def parameter(
     *arguments: Any,
     decays: bool = False,
     most: float | None = None,
+    dtype: Any = None,
 ) -> Array:
     """Make a parameter by `module.param(name, init, *arguments)`, and declare its axes.
+
+    Its value is returned in the dtype of the input of the innermost layer, norm or feed-forward layer that runs, or as
+    it is stored if none does.
 
     Args:
         decays: apply weight decay to a parameter whose axes are neither a kernel's nor an embedding table's.
         most: upper bound to which the optimizer clips the parameter after each step; None for no bound.
+        dtype: dtype of the returned value, such as float32 for what is computed in it; None for that of the input.
 
     Raises:
         UserError: an existing parameter has another shape; at initialisation, a letter is unknown, or the number of
             letters differs from the number of dimensions.
     """
     if module.has_variable('params', name):
-        return _there(module, name, *arguments)
-    value = module.param(name, init, *arguments)
-    if _records(module):
-        _check(module, name, axes, value)
-        module.put_variable(AXES, name, Axes(declaration(axes, decays, most)))
-    return value
+        value = _there(module, name, *arguments)
+    else:
+        value = module.param(name, init, *arguments)
+        if _records(module):
+            _check(module, name, axes, value)
+            module.put_variable(AXES, name, Axes(declaration(axes, decays, most)))
+    dtype = _DTYPE.get() if dtype is None else dtype
+    return value if dtype is None else value.astype(dtype)
 
 
 def _there(module: nn.Module, name: str, *arguments: Any) -> Array:
@@ -210,7 +229,7 @@ def declared(variables: Mapping[str, PyTree]) -> dict[str, str]:
 
 
 def _records(module: nn.Module) -> bool:
-    return _DECLARED.get() and module.is_initializing() and module.is_mutable_collection(AXES)
+    return _RECORDED.get() and module.is_initializing() and module.is_mutable_collection(AXES)
 
 
 def _is_axes(value: Any) -> bool:

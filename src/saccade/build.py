@@ -55,6 +55,11 @@ def build(spec: Any, path: str = 'config', hint: Any = Any) -> Part:
     return bind(target, {key: value for key, value in spec.items() if key != 'use'}, path, hint)
 
 
+def part_of(spec: Mapping[str, Any]) -> Part:
+    """Return the part of a spec, as in a config: a dict with `use` and the part's fields."""
+    return build(spec, 'spec')
+
+
 def bind(target: Any, arguments: Mapping[str, Any], path: str = 'config', hint: Any = Any) -> Part:
     """Check arguments against the target's own signature and return the part.
 
@@ -144,6 +149,7 @@ def fields(target: Any, hint: Any = Any) -> dict[str, tuple[Any, bool]]:
     """
     hints = _hints(target)
     own = _LINEN_OWN if isinstance(target, type) and issubclass(target, nn.Module) else ()
+    own += getattr(target, 'python_only', ())
     return {
         parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
         for parameter in _parameters(target)[_given(hint) or 0 :]

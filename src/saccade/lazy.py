@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lazy names of packages (PEP 562): a part is found without imports, and imported when it is first asked for.
 
-A room's `__init__` says `__getattr__, __dir__ = lazy_names('saccade.norm')`: each Linen module of its files is then a
-function that makes it with the field's conventional parts (`saccade.conventional`); any other class as it is. The rooms
-below it that say so too are found by name.
+A package's `__init__` says `__getattr__, __dir__ = lazy_names('saccade.norm')`: it then has the parts of its files, and
+the packages in it that say so too, by name.
 """
 
 import difflib
@@ -38,10 +37,8 @@ def lazy_names(
             __import__(place)
             return sys.modules[place]
         from saccade.build import load
-        from saccade.conventional import conventional
 
-        found = load(place)
-        return conventional(found) if isinstance(found, type) else found
+        return load(place)
 
     @functools.cache
     def places() -> dict[str, str]:

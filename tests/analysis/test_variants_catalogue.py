@@ -25,9 +25,11 @@ from saccade.analysis.catalogue.catalogue import (
     can,
     kinds_of,
 )
+from saccade.attention.multi_head import MultiHead
 from saccade.build import all_modules, build, load
+from saccade.ops.mask import Window
 from saccade.parts import parts_in
-from saccade.types import Capabilities, Part, UserError
+from saccade.types import Capabilities, Mask, Part, UserError
 
 FAMILIES = sorted({place for kind in KINDS for place in kind.places if place != 'ops'})
 
@@ -192,3 +194,21 @@ def test_what_a_mixer_can_do_is_what_all_of_it_can():
     assert not can({**MULTI_HEAD, 'position': {'use': 'position.alibi:ALiBi'}}).equivariant
     assert can(MULTI_HEAD).weights
     assert can({'use': 'norm.layer:LayerNorm'}) == Capabilities()
+
+
+class Inherits(MultiHead):
+    """A mixer of somebody's own with the conventions of ours."""
+
+
+class Windowed(MultiHead):
+    """A mixer of somebody's own with a mask of its own."""
+
+    mask: Part[Mask] = Part(Window, (('left', 3),))
+
+
+def test_a_part_of_ones_own_is_tried_with_the_values_for_inherited_conventions_and_keeps_its_own():
+    ours = MIXER.spec(MultiHead)
+    assert {name: MIXER.spec(Inherits)[name] for name in ('mask', 'kernel', 'position')} == {
+        name: ours[name] for name in ('mask', 'kernel', 'position')
+    }
+    assert 'mask' not in MIXER.spec(Windowed)

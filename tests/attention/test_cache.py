@@ -83,7 +83,7 @@ def test_a_term_with_a_carry_is_replayed_by_steps(gate_class):
         def terms(self, heads):
             return (gate_class(jnp.arange(1.0, heads + 1)),)
 
-    module = MultiHead(N, Part(Plain), Part(Causal), Part(Gated), key_value_heads=K)
+    module = MultiHead(heads=N, kernel=Part(Plain), mask=Part(Causal), position=Part(Gated), key_value_heads=K)
     x = normal(4, B, 5, D)
     segments = jnp.array([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])
     positions = jnp.array([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2]])

@@ -18,7 +18,8 @@ from saccade.block.rezero import ReZero
 from saccade.block.sandwich import Sandwich
 from saccade.block.shared_keys import SharedKeys
 from saccade.build import build
-from saccade.types import Layer, LayerContext, Part, Source, UserError
+from saccade.module import Layer
+from saccade.types import LayerContext, Part, Source, UserError
 
 NEAR = 1e-5  # of the largest element
 B, T, S, D = 2, 6, 5, 4
@@ -91,7 +92,7 @@ CASES = {
                  lambda p, name, x, f: x + norm(p, f'{name}_output_norm')(f(norm(p, f'{name}_norm')(x)))),
     'layer scale': (LayerScale(**TOYS, **CROSS, start=0.1),
                     lambda p, name, x, f: pre_norm(p, name, x, f, p[f'{name}_scale'])),
-    'rezero': (ReZero(TOYS['mixer'], TOYS['feedforward'], **CROSS),
+    'rezero': (ReZero(mixer=TOYS['mixer'], feedforward=TOYS['feedforward'], **CROSS),
                lambda p, name, x, f: x + p['branch_scale'] * f(x)),
     'rezero, a number each': (ReZero(**TOYS, **CROSS, shared=False),
                               lambda p, name, x, f: pre_norm(p, name, x, f, p[f'{name}_scale'])),

@@ -18,10 +18,11 @@ from saccade.block.post_norm import PostNorm
 from saccade.block.pre_norm import PreNorm
 from saccade.feedforward.mlp import MLP
 from saccade.model.stack import Scanned, Stack
+from saccade.module import Layer
 from saccade.norm.layer import LayerNorm
 from saccade.ops.mask import Causal
 from saccade.position.none import NoPosition
-from saccade.types import Layer, LayerContext, Part
+from saccade.types import LayerContext, Part
 
 B, T, D = 2, 6, 16
 CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
@@ -51,7 +52,9 @@ def stack(block: type[Any], layers: int, **fields: float) -> Stack:
         'feedforward': relu,
         'norm': Part(LayerNorm, (('scale', False), ('bias', False))),
     }
-    return Stack(Part(block, tuple({**parts, **fields}.items())), layers, Part(Scanned, (('remat', None),)))
+    return Stack(
+        block=Part(block, tuple({**parts, **fields}.items())), layers=layers, run=Part(Scanned, (('remat', None),))
+    )
 
 
 def rms(x: jax.Array) -> jax.Array:
@@ -109,7 +112,7 @@ def update_at(width: int, rate: float) -> float:
         ),
     )
     layer = Part(MLP, (('activation', Part(jax.nn.relu)), ('bias', False)))
-    block = PreNorm(mixer, layer, Part(LayerNorm, (('scale', False), ('bias', False))))
+    block = PreNorm(mixer=mixer, feedforward=layer, norm=Part(LayerNorm, (('scale', False), ('bias', False))))
     x, target = jax.random.normal(jax.random.key(9), (2, B, T, width))
 
     @jax.jit

@@ -175,7 +175,7 @@ CASES = {
     'deep-norm': (DeepNorm(**TOYS, alpha=1.7, beta=0.6), lambda p, x: post_norm(p, x, 1.7)),
     'no residual': (NoResidual(**TOYS), no_residual),
     'sandwich': (Sandwich(**TOYS), sandwich),
-    'rezero': (ReZero(TOYS['mixer'], TOYS['feedforward']), rezero),
+    'rezero': (ReZero(mixer=TOYS['mixer'], feedforward=TOYS['feedforward']), rezero),
     'rezero, two numbers': (ReZero(**TOYS, shared=False), rezero_with_two_numbers_and_norms),
     'layer scale': (LayerScale(**TOYS, start=0.1), rezero_with_two_numbers_and_norms),
     'parallel': (Parallel(**TOYS), parallel),

@@ -5,7 +5,8 @@
 import flax.linen as nn
 import jax.numpy as jnp
 
-from saccade.types import SHARED_KV, Layer, Part
+from saccade.module import Layer
+from saccade.types import SHARED_KV, Part
 
 
 class Averaging(Layer):

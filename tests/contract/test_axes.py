@@ -9,7 +9,7 @@ import jax
 import pytest
 from discovery import HOUSE_RULES, X, mixing, pointwise
 
-from saccade.axes import declared, letters_of
+from saccade.axes import declared, letters_of, recorded_axes
 from saccade.build import build
 from saccade.train.optimizer import path_of
 
@@ -19,7 +19,8 @@ SOURCE = Path(__file__).parents[2] / 'src' / 'saccade'
 @pytest.mark.parametrize('name', [*pointwise(), *mixing()])
 def test_every_parameter_declares_its_axes(name):
     spec, rest, flags = {**pointwise(), **mixing()}[name]
-    variables = jax.eval_shape(lambda: build(spec)().init(jax.random.key(0), X, *rest, *flags))
+    with recorded_axes():
+        variables = jax.eval_shape(lambda: build(spec)().init(jax.random.key(0), X, *rest, *flags))
     axes = declared(variables)
     made = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(variables.get('params', {}))}
     if HOUSE_RULES:  # what a part from elsewhere does not declare, every device has whole

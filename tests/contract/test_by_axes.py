@@ -12,7 +12,7 @@ import pytest
 from discovery import CATALOGUE, CHOSEN, CONTEXT, D, X, mixing, pointwise
 
 from saccade.analysis.catalogue.catalogue import BLOCK
-from saccade.axes import KernelAxes, copies_in, declared, letters_of
+from saccade.axes import KernelAxes, copies_in, declared, letters_of, recorded_axes
 from saccade.build import build
 from saccade.train.low_rank import LowRank
 from saccade.train.mup import MuP
@@ -61,7 +61,8 @@ def subjects():
 def shapes(name, width=D):
     spec, rest, flags = subjects()[name]
     x = jnp.zeros((*X.shape[:2], width))
-    return jax.eval_shape(lambda: build(spec)().init(jax.random.key(0), x, *rest, *flags))
+    with recorded_axes():
+        return jax.eval_shape(lambda: build(spec)().init(jax.random.key(0), x, *rest, *flags))
 
 
 def marks(variables):
@@ -117,7 +118,8 @@ def test_who_decays_by_its_own_word():
 
 
 def test_the_update_takes_decay_off_what_decays_and_nothing_else():
-    variables = jax.eval_shape(lambda: build(subjects()['Mamba2'][0])().init(jax.random.key(0), X, CONTEXT, False))
+    with recorded_axes():
+        variables = jax.eval_shape(lambda: build(subjects()['Mamba2'][0])().init(jax.random.key(0), X, CONTEXT, False))
     params = jax.tree.map(lambda leaf: jnp.ones(leaf.shape), variables['params'])
     optimizer = OPTIMIZER(optax.constant_schedule(0.1), params, declared(variables))
     updates, _ = optimizer.update(jax.tree.map(jnp.zeros_like, params), optimizer.init(params), params)

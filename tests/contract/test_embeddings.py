@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from saccade.analysis.catalogue.catalogue import EMBEDDING
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.embed.class_token import ClassToken
 from saccade.embed.frame import FrameEmbedding
@@ -51,7 +51,8 @@ def context_of(reads):
 def of(part, dtype=jnp.float32):
     """The part's parameters and a function of them and the table."""
     inputs, context = INPUTS[part.reads], context_of(part.reads)
-    variables = part.init(jax.random.key(2), inputs, context, E, TABLE)
+    with recorded_axes():
+        variables = part.init(jax.random.key(2), inputs, context, E, TABLE)
     params = jax.tree.map(lambda leaf: leaf.astype(dtype), variables.get('params', {}))
 
     def embed(params, table):
@@ -149,7 +150,8 @@ def test_an_image_and_a_text_are_the_places_of_both_with_positions_within_each()
         positions=context.positions.at[1, 3:].set(0),
         types=jnp.ones((B, T), jnp.int32),
     )
-    variables = part.init(jax.random.key(2), inputs, context, E, TABLE)
+    with recorded_axes():
+        variables = part.init(jax.random.key(2), inputs, context, E, TABLE)
     x, found = part.apply(variables, inputs, context, E, TABLE)
     params = variables['params']
     patches, _ = PatchEmbedding(patch=2).apply({'params': params['image']}, inputs[0], context_of('images'), E, None)

@@ -31,6 +31,7 @@ from discovery import (
 
 from saccade.analysis.catalogue.catalogue import FEEDFORWARD, KERNEL, MIXER, PAIR_POSITION, Kind, in_multi_head
 from saccade.build import build, load
+from saccade.ops.flops import inner_jaxprs
 from saccade.types import ScoreTerm
 
 LONGEST_DOCSTRING = 12  # lines
@@ -66,6 +67,35 @@ def test_bfloat16_is_near_float32(subject):
     assert low.dtype == jnp.bfloat16
     if rows(subject.spec).continuous:
         assert_near(low, exact, BF16_RELATIVE)
+
+
+def test_bfloat16_in_is_bfloat16_out_with_float32_parameters(subject):
+    low = jax.eval_shape(subject.apply, subject.params, X.astype(jnp.bfloat16), *subject.rest)
+    assert (low.dtype, low.shape) == (jnp.bfloat16, X.shape)
+
+
+@pytest.mark.long
+def test_bfloat16_with_float32_parameters_is_near_float32(subject):
+    exact = subject.jitted(subject.params, X, *subject.rest)
+    low = subject.jitted(subject.params, X.astype(jnp.bfloat16), *subject.rest)
+    if rows(subject.spec).continuous:
+        assert_near(low, exact, BF16_RELATIVE)
+
+
+def test_exponentials_roots_and_sums_over_tokens_are_in_float32(subject):
+    """Of norms, softmax, decays and gates of recurrences, whatever the dtype of the input."""
+    program = jax.make_jaxpr(subject.apply)(subject.params, X.astype(jnp.bfloat16), *subject.rest)
+    low = {name for name, dtype in primitives(program.jaxpr) if dtype == jnp.bfloat16}
+    assert low & {'exp', 'exp2', 'log', 'log1p', 'rsqrt', 'sqrt', 'cumsum', 'cumlogsumexp', 'cumprod'} == set()
+
+
+def primitives(jaxpr):
+    """Yield the name of each operation of a program, at any depth, with the dtype of its first output."""
+    for equation in jaxpr.eqns:
+        if equation.outvars:
+            yield equation.primitive.name, getattr(equation.outvars[0].aval, 'dtype', None)
+        for inner in inner_jaxprs(equation):
+            yield from primitives(getattr(inner, 'jaxpr', inner))
 
 
 @pytest.mark.parametrize('name', pointwise())

@@ -172,6 +172,17 @@ def test_the_state_is_in_the_dtype_of_the_tokens_unless_it_adds_them_up(subject)
 
 
 @those_that('cached')
+def test_a_step_in_bfloat16_keeps_the_dtypes_with_float32_parameters(subject):
+    low, context = X[:, :1].astype(jnp.bfloat16), LayerContext(positions(length=1), jnp.ones((B, 1), int))
+    state = jax.eval_shape(lambda: subject.module.apply(subject.params, low, T, method='init_state'))
+    y, after = jax.eval_shape(
+        lambda state: subject.module.apply(subject.params, low, context, state, method='step'), state
+    )
+    assert y.dtype == jnp.bfloat16
+    assert jax.tree.map(lambda leaf: leaf.dtype, after) == jax.tree.map(lambda leaf: leaf.dtype, state)
+
+
+@those_that('cached')
 def test_no_two_leaves_of_a_fresh_state_share_a_buffer(subject):
     state = subject.module.apply(subject.params, X[:, :1], T, method='init_state')
     leaves = jax.tree.leaves(state)

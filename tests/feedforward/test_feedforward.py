@@ -39,7 +39,7 @@ def test_mlp(bias):
     params = without(WEIGHTS | (BIASES if bias else {}), 'gate', 'gate_bias')
     hidden = X @ params['up'] + params.get('up_bias', 0.0)
     expected = silu(hidden) @ params['down'] + params.get('down_bias', 0.0)
-    y = MLP(SILU, ratio=F / D, bias=bias).apply({'params': params}, X, False)
+    y = MLP(activation=SILU, ratio=F / D, bias=bias).apply({'params': params}, X, False)
     np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())
 
 
@@ -48,7 +48,7 @@ def test_gated(bias):
     params = WEIGHTS | (BIASES if bias else {})
     gate, up = (X @ params[name] + params.get(f'{name}_bias', 0.0) for name in ('gate', 'up'))
     expected = (silu(gate) * up) @ params['down'] + params.get('down_bias', 0.0)
-    y = Gated(SILU, width=F, bias=bias).apply({'params': params}, X, False)
+    y = Gated(activation=SILU, width=F, bias=bias).apply({'params': params}, X, False)
     np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())
 
 
@@ -59,14 +59,15 @@ def shapes(module, width=D):
 
 
 def test_widths():
-    assert shapes(MLP(SILU, ratio=2.0))['up'] == (D, 2 * D)
-    assert shapes(Gated(SILU, ratio=2.0))['up'] == (D, 2 * D)
-    assert shapes(Gated(SILU, ratio=2.0, width=7))['up'] == (D, 7)
+    assert shapes(MLP(activation=SILU, ratio=2.0))['up'] == (D, 2 * D)
+    assert shapes(Gated(activation=SILU, ratio=2.0))['up'] == (D, 2 * D)
+    assert shapes(Gated(activation=SILU, ratio=2.0, width=7))['up'] == (D, 7)
 
 
 def test_a_gated_layer_of_eight_thirds_has_the_parameters_of_an_mlp_of_four():
     sizes = [
-        sum(np.prod(shape) for shape in shapes(module, 96).values()) for module in (Gated(SILU), MLP(SILU, bias=False))
+        sum(np.prod(shape) for shape in shapes(module, 96).values())
+        for module in (Gated(activation=SILU), MLP(activation=SILU, bias=False))
     ]
     assert sizes[0] == sizes[1]
 
@@ -101,7 +102,7 @@ def test_squared_relu():
 def test_a_permutation_of_the_tokens_permutes_the_outputs():
     params = WEIGHTS | BIASES
     order = np.array([2, 0, 1])
-    for module in (MLP(SILU, ratio=F / D), Gated(SILU, width=F, bias=True)):
+    for module in (MLP(activation=SILU, ratio=F / D), Gated(activation=SILU, width=F, bias=True)):
         own = {name: params[name] for name in shapes(module)}
         y = module.apply({'params': own}, X, False)
         np.testing.assert_array_equal(module.apply({'params': own}, X[:, order], False), y[:, order])

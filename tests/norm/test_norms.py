@@ -38,30 +38,30 @@ def rms_norm(x, epsilon):
 
 @pytest.mark.parametrize('epsilon', [1e-5, 1.0])
 def test_group_rms_norm_is_rms_norm_of_each_group(epsilon):
-    y = GroupRMSNorm(3, epsilon).apply({'params': {'scale': SCALE}}, X)
+    y = GroupRMSNorm(groups=3, epsilon=epsilon).apply({'params': {'scale': SCALE}}, X)
     groups = rms_norm(X.reshape(2, 4, 3, 2), epsilon).reshape(2, 4, D)
     np.testing.assert_allclose(y, SCALE * groups, atol=NEAR)
-    one = GroupRMSNorm(1, epsilon).apply({'params': {'scale': SCALE}}, X)
-    np.testing.assert_allclose(one, RMSNorm(epsilon).apply({'params': {'scale': SCALE}}, X), atol=NEAR)
+    one = GroupRMSNorm(groups=1, epsilon=epsilon).apply({'params': {'scale': SCALE}}, X)
+    np.testing.assert_allclose(one, RMSNorm(epsilon=epsilon).apply({'params': {'scale': SCALE}}, X), atol=NEAR)
     with pytest.raises(UserError, match='cannot be cut into 4 groups'):
-        GroupRMSNorm(4).init(jax.random.key(0), X)
+        GroupRMSNorm(groups=4).init(jax.random.key(0), X)
 
 
 @pytest.mark.parametrize('epsilon', [1e-5, 1.0])
 def test_layer_norm(epsilon):
-    y = LayerNorm(epsilon).apply({'params': {'scale': SCALE, 'bias': BIAS}}, X)
+    y = LayerNorm(epsilon=epsilon).apply({'params': {'scale': SCALE, 'bias': BIAS}}, X)
     np.testing.assert_allclose(y, SCALE * layer_norm(X, epsilon) + BIAS, atol=NEAR)
 
 
 @pytest.mark.parametrize('epsilon', [1e-6, 1.0])
 def test_rms_norm(epsilon):
-    y = RMSNorm(epsilon).apply({'params': {'scale': SCALE}}, X)
+    y = RMSNorm(epsilon=epsilon).apply({'params': {'scale': SCALE}}, X)
     np.testing.assert_allclose(y, SCALE * rms_norm(X, epsilon), atol=NEAR)
 
 
 def test_rms_norm_is_layer_norm_where_the_mean_is_zero():
     centred = X - X.mean(axis=-1, keepdims=True)
-    layer, rms = LayerNorm(1e-6, scale=False, bias=False), RMSNorm(1e-6, scale=False)
+    layer, rms = LayerNorm(epsilon=1e-6, scale=False, bias=False), RMSNorm(epsilon=1e-6, scale=False)
     np.testing.assert_allclose(rms.apply({}, centred), layer.apply({}, centred), atol=NEAR)
     assert jnp.abs(rms.apply({}, X) - layer.apply({}, X)).max() > 0.1
 
@@ -74,9 +74,9 @@ def test_rms_norm_is_layer_norm_where_the_mean_is_zero():
         (LayerNorm(scale=False, bias=False), set()),
         (RMSNorm(), {'scale'}),
         (RMSNorm(scale=False), set()),
-        (GroupNorm(2), {'scale', 'bias'}),
-        (GroupNorm(2, bias=False), {'scale'}),
-        (GroupNorm(2, scale=False, bias=False), set()),
+        (GroupNorm(groups=2), {'scale', 'bias'}),
+        (GroupNorm(groups=2, bias=False), {'scale'}),
+        (GroupNorm(groups=2, scale=False, bias=False), set()),
         (DynamicTanh(), {'input_scale', 'scale', 'bias'}),
         (DynamicTanh(scale=False, bias=False), {'input_scale'}),
         (ScaleNorm(), {'scale'}),
@@ -109,20 +109,20 @@ def group_norm(x, groups, epsilon):
 
 @pytest.mark.parametrize(('groups', 'epsilon'), [(1, 1e-5), (2, 1e-5), (3, 1.0)])
 def test_group_norm(groups, epsilon):
-    y = GroupNorm(groups, epsilon).apply({'params': {'scale': SCALE, 'bias': BIAS}}, X)
+    y = GroupNorm(groups=groups, epsilon=epsilon).apply({'params': {'scale': SCALE, 'bias': BIAS}}, X)
     np.testing.assert_allclose(y, SCALE * group_norm(X, groups, epsilon) + BIAS, atol=NEAR)
 
 
 def test_group_norm_of_one_group_is_layer_norm():
     params = {'params': {'scale': SCALE, 'bias': BIAS}}
-    np.testing.assert_allclose(GroupNorm(1).apply(params, X), LayerNorm().apply(params, X), atol=NEAR)
+    np.testing.assert_allclose(GroupNorm(groups=1).apply(params, X), LayerNorm().apply(params, X), atol=NEAR)
 
 
 @pytest.mark.parametrize('groups', [4, 6, 12])
 def test_groups_that_the_width_does_not_allow_are_refused(groups):
     """Each feature in a group of its own would be zero whatever it is."""
     with pytest.raises(UserError, match='groups'):
-        GroupNorm(groups).init(jax.random.key(0), X)
+        GroupNorm(groups=groups).init(jax.random.key(0), X)
 
 
 @pytest.mark.parametrize('g', [0.3, 2.0])
@@ -134,7 +134,7 @@ def test_scale_norm(g):
 
 def test_scale_norm_starts_as_rms_norm_and_can_be_the_unit_norm():
     started = ScaleNorm().init_with_output(jax.random.key(0), X)[0]
-    np.testing.assert_allclose(started, RMSNorm(1e-12, scale=False).apply({}, X), atol=NEAR)
+    np.testing.assert_allclose(started, RMSNorm(epsilon=1e-12, scale=False).apply({}, X), atol=NEAR)
     unit = ScaleNorm(start=1.0, trained=False).apply({}, X)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=-1), 1.0, atol=NEAR)
 
@@ -155,7 +155,7 @@ def test_dynamic_tanh(alpha):
 
 @pytest.mark.parametrize('alpha', [0.5, 0.2])
 def test_dynamic_tanh_starts_from_its_alpha_and_is_linear_near_zero(alpha):
-    norm = DynamicTanh(alpha)
+    norm = DynamicTanh(alpha=alpha)
     small = 1e-3 * X
     y, params = norm.init_with_output(jax.random.key(0), small)
     assert params['params']['input_scale'] == np.float32(alpha)
@@ -175,7 +175,12 @@ def moved(norm, params, x):
 
 @pytest.mark.parametrize('epsilon', [1e-5, 1.0])
 def test_batch_norm_goes_by_running_statistics_and_moves_them_towards_the_batch(epsilon):
-    norm, exact, mean, variance = BatchNorm(0.8, epsilon), np.asarray(X, np.float64), 0.5 * SCALE, jnp.square(BIAS)
+    norm, exact, mean, variance = (
+        BatchNorm(momentum=0.8, epsilon=epsilon),
+        np.asarray(X, np.float64),
+        0.5 * SCALE,
+        jnp.square(BIAS),
+    )
     params = {'running_mean': mean, 'running_variance': variance, 'scale': SCALE, 'bias': BIAS}
     y = norm.apply({'params': params}, X)
     np.testing.assert_allclose(y, SCALE * (exact - mean) / np.sqrt(variance + epsilon) + BIAS, rtol=NEAR, atol=NEAR)
@@ -188,7 +193,7 @@ def test_batch_norm_goes_by_running_statistics_and_moves_them_towards_the_batch(
 
 @pytest.mark.parametrize('epsilon', [1e-5, 1.0])
 def test_power_norm_goes_by_a_running_mean_square_and_moves_it_towards_the_batch(epsilon):
-    norm, exact, square = PowerNorm(0.8, epsilon), np.asarray(X, np.float64), jnp.square(BIAS)
+    norm, exact, square = PowerNorm(momentum=0.8, epsilon=epsilon), np.asarray(X, np.float64), jnp.square(BIAS)
     params = {'running_square': square, 'scale': SCALE, 'bias': BIAS}
     y = norm.apply({'params': params}, X)
     np.testing.assert_allclose(y, SCALE * exact / np.sqrt(square + epsilon) + BIAS, rtol=NEAR, atol=NEAR)
@@ -197,7 +202,7 @@ def test_power_norm_goes_by_a_running_mean_square_and_moves_it_towards_the_batch
 
 
 def test_on_one_batch_running_statistics_settle_so_that_each_feature_has_mean_zero_and_deviation_one():
-    norm = BatchNorm(0.5, SMALL, scale=False, bias=False)
+    norm = BatchNorm(momentum=0.5, epsilon=SMALL, scale=False, bias=False)
     params, step = norm.init(jax.random.key(0), X)['params'], jax.jit(lambda params: moved(norm, params, X))
     for _ in range(40):
         params = step(params)
@@ -210,7 +215,7 @@ def test_no_norm_is_the_identity():
     np.testing.assert_array_equal(NoNorm().apply({}, X), X)
 
 
-@pytest.mark.parametrize('norm', [LayerNorm(), GroupNorm(2)])
+@pytest.mark.parametrize('norm', [LayerNorm(), GroupNorm(groups=2)])
 def test_each_token_gets_mean_zero_and_deviation_one(norm):
     y = np.asarray(norm.init_with_output(jax.random.key(0), X)[0])
     np.testing.assert_allclose(y.mean(axis=-1), 0.0, atol=NEAR)
@@ -220,9 +225,9 @@ def test_each_token_gets_mean_zero_and_deviation_one(norm):
 @pytest.mark.parametrize(
     ('norm', 'invariant'),
     [
-        (LayerNorm(SMALL), True),
-        (RMSNorm(SMALL), True),
-        (GroupNorm(2, SMALL), True),
+        (LayerNorm(epsilon=SMALL), True),
+        (RMSNorm(epsilon=SMALL), True),
+        (GroupNorm(groups=2, epsilon=SMALL), True),
         (ScaleNorm(), True),
         (DynamicTanh(), False),
         (NoNorm(), False),
@@ -238,7 +243,7 @@ def test_the_size_of_a_token_is_lost_where_there_are_statistics_of_it(norm, inva
     [
         (LayerNorm(), layer_norm),
         (RMSNorm(), rms_norm),
-        (GroupNorm(2), lambda x, epsilon: group_norm(x, 2, epsilon)),
+        (GroupNorm(groups=2), lambda x, epsilon: group_norm(x, 2, epsilon)),
         (ScaleNorm(), lambda x, epsilon: rms_norm(x, 0.0)),
     ],
 )

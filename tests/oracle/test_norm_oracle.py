@@ -64,14 +64,14 @@ def test_layer_norm(number, bias):
     random, width, _, epsilon = settings(number)
     names = {'scale': 'weight', 'bias': 'bias'} if bias else {'scale': 'weight'}
     theirs = torch.nn.LayerNorm(width, eps=epsilon, bias=bias)
-    compare(LayerNorm(epsilon, bias=bias), theirs, names, random, width)
+    compare(LayerNorm(epsilon=epsilon, bias=bias), theirs, names, random, width)
 
 
 @pytest.mark.parametrize('number', SETTINGS)
 def test_layer_norm_without_parameters(number):
     random, width, _, epsilon = settings(number)
     theirs = torch.nn.LayerNorm(width, eps=epsilon, elementwise_affine=False)
-    compare(LayerNorm(epsilon, scale=False, bias=False), theirs, {}, random, width)
+    compare(LayerNorm(epsilon=epsilon, scale=False, bias=False), theirs, {}, random, width)
 
 
 @pytest.mark.parametrize('number', SETTINGS)
@@ -79,14 +79,14 @@ def test_layer_norm_without_parameters(number):
 def test_rms_norm(number, scale):
     random, width, _, epsilon = settings(number)
     theirs = torch.nn.RMSNorm(width, eps=epsilon, elementwise_affine=scale)
-    compare(RMSNorm(epsilon, scale=scale), theirs, {'scale': 'weight'} if scale else {}, random, width)
+    compare(RMSNorm(epsilon=epsilon, scale=scale), theirs, {'scale': 'weight'} if scale else {}, random, width)
 
 
 @pytest.mark.parametrize('number', SETTINGS)
 def test_group_norm(number):
     random, width, groups, epsilon = settings(number)
     theirs = torch.nn.GroupNorm(groups, width, eps=epsilon)
-    compare(GroupNorm(groups, epsilon), theirs, {'scale': 'weight', 'bias': 'bias'}, random, width)
+    compare(GroupNorm(groups=groups, epsilon=epsilon), theirs, {'scale': 'weight', 'bias': 'bias'}, random, width)
 
 
 @pytest.mark.parametrize('number', SETTINGS)
@@ -97,4 +97,4 @@ def test_the_unit_norm(number):
         def forward(self, x):
             return torch.nn.functional.normalize(x, dim=-1, eps=epsilon)
 
-    compare(ScaleNorm(1.0, trained=False, epsilon=epsilon), Unit(), {}, random, width)
+    compare(ScaleNorm(start=1.0, trained=False, epsilon=epsilon), Unit(), {}, random, width)

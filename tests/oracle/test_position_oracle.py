@@ -154,7 +154,7 @@ def test_partial_rotary_is_that_of_gpt_neox(share):
     angle = POSITIONS[..., None] * rotary.frequencies(width, 100.0)
     cosine, sine = (torch.tensor(np.tile(wave(angle), 2), dtype=torch.float32) for wave in (np.cos, np.sin))
     expected = neox_rotary(*(torch.tensor(x).transpose(1, 2) for x in (q, k)), cosine, sine)
-    given = Rotary(100.0, share=share).apply({}, *map(jnp.array, (q, k, POSITIONS, POSITIONS)), method='rotate')
+    given = Rotary(base=100.0, share=share).apply({}, *map(jnp.array, (q, k, POSITIONS, POSITIONS)), method='rotate')
     for ours, theirs in zip(given, expected, strict=True):
         np.testing.assert_allclose(ours, theirs.transpose(1, 2), atol=NEAR)
 

@@ -49,23 +49,23 @@ def test_sinusoid():
         angle = int(POSITIONS[b, t]) / 100.0 ** (2 * c / D)
         expected[b, t, 2 * c] += math.sin(angle)
         expected[b, t, 2 * c + 1] += math.cos(angle)
-    np.testing.assert_allclose(Sinusoid(100.0).apply({}, X, POSITIONS), expected, atol=NEAR)
+    np.testing.assert_allclose(Sinusoid(base=100.0).apply({}, X, POSITIONS), expected, atol=NEAR)
     sines_first = np.concatenate([expected[..., 0::2] - X[..., 0::2], expected[..., 1::2] - X[..., 1::2]], axis=-1)
-    apart = Sinusoid(100.0, pairing=Part(rotary.halves)).apply({}, X, POSITIONS)
+    apart = Sinusoid(base=100.0, pairing=Part(rotary.halves)).apply({}, X, POSITIONS)
     np.testing.assert_allclose(apart, X + sines_first, atol=NEAR)
-    small = Sinusoid(100.0, scale=0.1).apply({}, X, POSITIONS)
+    small = Sinusoid(base=100.0, scale=0.1).apply({}, X, POSITIONS)
     np.testing.assert_allclose(small, X + 0.1 * (expected - X), atol=NEAR)
 
 
 def test_learned_adds_the_row_of_each_position():
     table = jnp.array(np.random.default_rng(2).normal(size=(10, D)), jnp.float32)
-    y = Learned(10).apply({'params': {'positions': table}}, X, POSITIONS)
+    y = Learned(length=10).apply({'params': {'positions': table}}, X, POSITIONS)
     np.testing.assert_allclose(y, np.asarray(X) + np.asarray(table)[np.asarray(POSITIONS)], atol=NEAR)
 
 
 @pytest.mark.parametrize(('length', 'stretch', 'longest'), [(3, 1.0, 3), (2, 2.0, 3), (3, 1.4, 3)])
 def test_a_sequence_longer_than_the_learned_positions_is_refused(length, stretch, longest):
-    module = Learned(length, stretch)
+    module = Learned(length=length, stretch=stretch)
     with pytest.raises(UserError, match=rf'4 tokens .* {longest} learned positions'):
         jax.eval_shape(lambda: module.init(jax.random.key(0), X, POSITIONS))
     jax.eval_shape(lambda: module.init(jax.random.key(0), X[:, :longest], POSITIONS[:, :longest]))
@@ -74,14 +74,14 @@ def test_a_sequence_longer_than_the_learned_positions_is_refused(length, stretch
 def test_a_stretched_table_is_read_between_its_rows():
     table = np.random.default_rng(2).normal(size=(5, D)).astype(np.float32)
     at = jnp.arange(9)[None]
-    y = Learned(5, 2.0).apply({'params': {'positions': jnp.array(table)}}, jnp.zeros((1, 9, D)), at)[0]
+    y = Learned(length=5, stretch=2.0).apply({'params': {'positions': jnp.array(table)}}, jnp.zeros((1, 9, D)), at)[0]
     np.testing.assert_allclose(y[::2], table, atol=NEAR)
     np.testing.assert_allclose(y[1::2], (table[:-1] + table[1:]) / 2, atol=NEAR)
 
 
 def test_a_stretched_step_beyond_the_table_is_no_number():
     table = {'params': {'positions': jnp.ones((3, D))}}
-    y = Learned(3, 2.0).apply(table, jnp.zeros((1, 3, D)), jnp.array([[4, 5, 6]]))[0]
+    y = Learned(length=3, stretch=2.0).apply(table, jnp.zeros((1, 3, D)), jnp.array([[4, 5, 6]]))[0]
     assert np.isfinite(y[0]).all()
     assert np.isnan(y[1:]).all()
 
@@ -130,13 +130,12 @@ def test_settings_that_make_no_terms_are_refused(spec, message):
 
 
 @pytest.mark.parametrize(
-    'module',
-    [Rotary(share=0.0), Rotary(share=1.5), XPos(gamma=0.0), XPos(unit=0.0)],
-    ids=lambda given: type(given).__name__,
+    ('made', 'field', 'value'),
+    [(Rotary, 'share', 0.0), (Rotary, 'share', 1.5), (XPos, 'gamma', 0.0), (XPos, 'unit', 0.0)],
 )
-def test_settings_that_turn_nothing_are_refused(module):
-    with pytest.raises(UserError, match=r'position\.'):
-        rotated(module, WIDE, WIDE, POSITIONS, POSITIONS)
+def test_settings_that_turn_nothing_are_refused(made, field, value):
+    with pytest.raises(UserError, match=rf'^saccade\.{made.__name__}\.{field} must be above 0'):
+        made(**{field: value})
 
 
 def test_no_position_changes_nothing():
@@ -147,12 +146,12 @@ def test_no_position_changes_nothing():
 
 
 ROTATIONS = {
-    'rotary': Rotary(50.0),
-    'rotary, a share': Rotary(50.0, share=0.5),
-    'rotary, neighbours': Rotary(50.0, pairing=Part(rotary.neighbours)),
-    'rotary, yarn': Rotary(50.0, Part(rotary.yarn, (('context_length', 64), ('factor', 4.0)))),
-    'rotary, highest': Rotary(50.0, Part(rotary.highest, (('share', 0.5),))),
-    'xpos': XPos(50.0, unit=16.0),
+    'rotary': Rotary(base=50.0),
+    'rotary, a share': Rotary(base=50.0, share=0.5),
+    'rotary, neighbours': Rotary(base=50.0, pairing=Part(rotary.neighbours)),
+    'rotary, yarn': Rotary(base=50.0, scaling=Part(rotary.yarn, (('context_length', 64), ('factor', 4.0)))),
+    'rotary, highest': Rotary(base=50.0, scaling=Part(rotary.highest, (('share', 0.5),))),
+    'xpos': XPos(base=50.0, unit=16.0),
 }
 
 
@@ -164,14 +163,14 @@ def test_a_product_depends_on_the_difference_of_positions_alone(name):
     assert jnp.abs(product(module, 9, 4) - product(module, 4, 4)).max() > 0.01
 
 
-@pytest.mark.parametrize('module', [Rotary(50.0), Rotary(50.0, share=0.5), Rotary2D(3)])
+@pytest.mark.parametrize('module', [Rotary(base=50.0), Rotary(base=50.0, share=0.5), Rotary2D(columns=3)])
 def test_a_rotation_keeps_lengths(module):
     for turned in rotated(module, WIDE, WIDE, POSITIONS, 2 * POSITIONS):
         np.testing.assert_allclose(jnp.linalg.norm(turned, axis=-1), jnp.linalg.norm(WIDE, axis=-1), rtol=NEAR)
 
 
 def test_a_rotation_turns_by_position_and_not_by_place():
-    for module in (Rotary(), XPos(), Rotary2D(3)):
+    for module in (Rotary(), XPos(), Rotary2D(columns=3)):
         q, k = rotated(module, WIDE, WIDE, POSITIONS, POSITIONS)
         moved = rotated(module, WIDE[:, ::-1], WIDE[:, ::-1], POSITIONS[:, ::-1], POSITIONS[:, ::-1])
         np.testing.assert_array_equal(moved[0], q[:, ::-1])
@@ -189,7 +188,7 @@ def test_a_share_leaves_the_other_features_as_they_are():
 @pytest.mark.long
 def test_the_pairing_of_the_paper_is_its_equation():
     q, k = (
-        np.asarray(rotated(Rotary(50.0, pairing=Part(rotary.neighbours)), WIDE, WIDE, POSITIONS, POSITIONS)[0]),
+        np.asarray(rotated(Rotary(base=50.0, pairing=Part(rotary.neighbours)), WIDE, WIDE, POSITIONS, POSITIONS)[0]),
         WIDE,
     )
     for b, t, n in np.ndindex(B, T, 3):
@@ -205,12 +204,12 @@ def test_xpos_shrinks_products_by_its_equation():
     for i, j in ((7, 7), (20, 3), (3, 9)):
         expected = (q[..., :4] + 1j * q[..., 4:]) * np.conj(k[..., :4] + 1j * k[..., 4:])
         expected *= decay ** ((i - j) / 16.0) * np.exp(1j * (i - j) * 50.0 ** (-np.arange(4) / 4))
-        given = product(XPos(50.0, unit=16.0), i, j)
+        given = product(XPos(base=50.0, unit=16.0), i, j)
         np.testing.assert_allclose(given[:, 0], expected.sum(axis=-1).real, atol=NEAR)
 
 
 def test_a_grid_product_depends_on_both_differences_alone():
-    module, columns = Rotary2D(5), 5
+    module, columns = Rotary2D(columns=5), 5
 
     def at(row, column):
         return row * columns + column
@@ -221,7 +220,7 @@ def test_a_grid_product_depends_on_both_differences_alone():
 
 
 def test_a_grid_turns_a_half_by_the_column_and_a_half_by_the_row():
-    turned = np.asarray(rotated(Rotary2D(3, base=7.0), WIDE, WIDE, POSITIONS, POSITIONS)[0])
+    turned = np.asarray(rotated(Rotary2D(columns=3, base=7.0), WIDE, WIDE, POSITIONS, POSITIONS)[0])
     x = np.asarray(WIDE)
     for b, t, c in np.ndindex(B, T, 4):
         place = int(POSITIONS[b, t])
@@ -232,7 +231,7 @@ def test_a_grid_turns_a_half_by_the_column_and_a_half_by_the_row():
 
 def test_a_sinusoid_moves_by_a_linear_map():
     """PE(p + k) = M(k) PE(p), with the same M for every p: section 3.5 of the paper."""
-    waves = np.asarray(Sinusoid(100.0).apply({}, jnp.zeros((1, 40, D)), jnp.arange(40)[None]))[0]
+    waves = np.asarray(Sinusoid(base=100.0).apply({}, jnp.zeros((1, 40, D)), jnp.arange(40)[None]))[0]
     move, *_ = np.linalg.lstsq(waves[:20], waves[7:27], rcond=None)
     np.testing.assert_allclose(waves[20:33] @ move, waves[27:40], atol=1e-4)
 

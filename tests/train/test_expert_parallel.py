@@ -14,7 +14,7 @@ import json, os
 os.environ['XLA_FLAGS'] += ' --xla_backend_optimization_level=0'
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.ops.devices import traced_for
 from saccade.train.mesh import ROWS, devices_of, make_mesh, spec_of
@@ -59,7 +59,8 @@ def stepped(module, dtype, params, x, real):
 def differences(sizes, name):
     module, x, real = CASES[name]
     mesh, dtype = make_mesh(sizes, jax.devices()), 'bfloat16' if name == 'bfloat16' else 'float32'
-    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, False))
+    with recorded_axes():
+        shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, False))
     axes, draw = declared(shapes), np.random.default_rng(1)
     params = jax.tree.map(lambda leaf: jnp.array(draw.normal(size=leaf.shape, scale=0.5), 'float32'), shapes['params'])
     one = stepped(module, dtype, params, x, real)
@@ -101,7 +102,8 @@ module = mixture(EXPERTS, ACTIVE, CHOICE, {**GATED, 'width': WIDE})
 mesh = make_mesh({'data': 2, 'expert': 4}, jax.devices())
 rows = NamedSharding(mesh, ROWS)
 x = jax.ShapeDtypeStruct((8, 32, BIG), 'float32', sharding=rows)
-shapes = jax.eval_shape(lambda x: module.init(jax.random.key(0), x, False), x)
+with recorded_axes():
+    shapes = jax.eval_shape(lambda x: module.init(jax.random.key(0), x, False), x)
 axes = declared(shapes)
 params = each_leaf(shapes['params'], lambda path, leaf: jax.ShapeDtypeStruct(
     leaf.shape, leaf.dtype, sharding=NamedSharding(mesh, spec_of(axes[path], leaf.shape, mesh))))

@@ -11,7 +11,7 @@ import optax
 import pytest
 from flax.traverse_util import flatten_dict
 
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.ops.statistic import is_statistic
 from saccade.task.causal_lm import CausalLM
@@ -103,7 +103,8 @@ PLACES = LayerContext(BATCH['positions'][:, :T])
 
 
 def axes_of(model):
-    return declared(jax.eval_shape(lambda: model.init(jax.random.key(0), BATCH['tokens'][:, :T], PLACES, False)))
+    with recorded_axes():
+        return declared(jax.eval_shape(lambda: model.init(jax.random.key(0), BATCH['tokens'][:, :T], PLACES, False)))
 
 
 AXES = axes_of(MODEL)

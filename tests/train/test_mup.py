@@ -13,7 +13,7 @@ import numpy as np
 import optax
 import pytest
 
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
@@ -173,7 +173,8 @@ def changes(width: int, base: int) -> dict[str, float]:
     batch = {'tokens': tokens, 'segments': jnp.ones_like(tokens), 'positions': positions}
     key = jax.random.key_data(jax.random.key(0))
     context, block = LayerContext(positions[:, :-1]), build(given['model']['block'])()
-    variables = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens[:, :-1], context, False))
+    with recorded_axes():
+        variables = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens[:, :-1], context, False))
     shapes = partial(shapes_at_width, Experiment.of(given))
     optimizer = build(given['optimizer'])()(schedule, variables['params'], declared(variables), shapes)
     learner = Learner(model, task, optimizer, schedule, 'float32')

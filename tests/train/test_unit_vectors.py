@@ -10,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.optimizer import Optimizer
@@ -88,7 +88,8 @@ def test_an_ngpt_starts_with_vectors_of_norm_1_and_scales_its_logits():
     spec = config['model'] | {'width': 16, 'vocabulary': 11, 'context_length': 6, 'layers': 2}
     model, tokens = build(spec)(), jnp.arange(6)[None]
     context = LayerContext(tokens)
-    made = jax.jit(lambda key: model.init(key, tokens, context, False))(jax.random.key(0))
+    with recorded_axes():
+        made = jax.jit(lambda key: model.init(key, tokens, context, False))(jax.random.key(0))
     params, axes = made['params'], declared(made)
     after = UnitVectors()(params, axes)
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-6), params, after)

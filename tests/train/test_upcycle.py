@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.train.init.upcycle import grouped
 from saccade.train.trained import Wanted
@@ -34,7 +34,8 @@ def mixer(heads):
 
 
 def wanted(heads):
-    made = jax.eval_shape(lambda: mixer(heads).init(jax.random.key(0), X, CONTEXT, False))
+    with recorded_axes():
+        made = jax.eval_shape(lambda: mixer(heads).init(jax.random.key(0), X, CONTEXT, False))
     axes = declared(made)
     return {name: Wanted(leaf.shape, axes[name]) for name, leaf in made['params'].items()}
 

@@ -6,6 +6,7 @@ import flax.linen as nn
 import jax
 
 from saccade.attention.cache import Cache
+from saccade.module import Module
 from saccade.ops.devices import token_parts
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.softmax.softmax import Softmax
@@ -83,7 +84,7 @@ def width_of_heads(D: int, heads: int, given: int | None) -> int:
     return D // heads if given is None else given
 
 
-class CachingKernel(nn.Module):
+class CachingKernel(Module):
     """Base of score-based kernels with a KV cache for decoding.
 
     Attributes: softmax, the softmax variant.
@@ -91,7 +92,7 @@ class CachingKernel(nn.Module):
 
     softmax: Part[SoftmaxVariant] = Part(Softmax)
 
-    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         scoring = self.complete(scoring, q.shape[-2], train)
         self.require_served(q, k, v, scoring)
         return self.attend(q, k, v, scoring)

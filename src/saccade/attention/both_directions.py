@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from saccade.layer_paths import hands_on
-from saccade.types import Capabilities, Hidden, Layer, LayerContext, Mixer, Part, State, UserError
+from saccade.module import Layer
+from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Part, State, UserError
 
 __all__ = ['BothDirections']
 

@@ -66,6 +66,6 @@ class Delta(FixedState):
 
     def log_decay(self, x: Hidden, width: int) -> Array:
         """Return log a per head [B T N], or per feature [B T N width]. Called in a compact method."""
-        rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,)).astype(jnp.float32)
-        bias = parameter(self, 'step_bias', 'N', self.step_init(), (self.heads,)).astype(jnp.float32)
+        rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,), dtype=jnp.float32)
+        bias = parameter(self, 'step_bias', 'N', self.step_init(), (self.heads,), dtype=jnp.float32)
         return -jnp.exp(rate) * jax.nn.softplus(self.scalars('step', x) + bias)

@@ -74,6 +74,7 @@ class Differential(MultiHead):
 
     def _exponential(self, number: int, H: int) -> Float[Array, '']:
         vectors = (
-            parameter(self, f'lambda_{side}_{number}', 'H', self.lambda_init(), (H,)) for side in ('query', 'key')
+            parameter(self, f'lambda_{side}_{number}', 'H', self.lambda_init(), (H,), dtype=jnp.float32)
+            for side in ('query', 'key')
         )
-        return jnp.exp(jnp.vdot(*(vector.astype(jnp.float32) for vector in vectors)))
+        return jnp.exp(jnp.vdot(*vectors))

@@ -34,7 +34,7 @@ __all__ = ['Exclusive']
 _TINY = 1e-30  # a value whose squared length is less has no direction
 
 
-class Exclusive(MultiHead, kw_only=True):
+class Exclusive(MultiHead):
     """Exclusive self-attention.
 
     Also called: XSA, exclusive self-attention.

@@ -37,7 +37,7 @@ from saccade.types import (
 __all__ = ['GroupedLatent']
 
 
-class GroupedLatent(Latent, kw_only=True):
+class GroupedLatent(Latent):
     """Grouped latent attention.
 
     Attributes: the attributes of Latent, with the rank R of each latent; number of latents (K), a divisor of the heads.

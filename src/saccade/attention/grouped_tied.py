@@ -45,7 +45,7 @@ class TiedKeys:
         return append_rotated(tied[..., : tied.shape[-1] - self.rotated_width], rotated), tied
 
 
-class GroupedTied(Compact, kw_only=True):
+class GroupedTied(Compact):
     """Grouped-tied attention.
 
     Attributes: the attributes of MultiHead, where `key_value_heads` counts the tied states and `head_norm` applies to

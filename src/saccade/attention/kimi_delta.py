@@ -37,7 +37,7 @@ class KimiDelta(Delta):
 
     def log_decay(self, x: Hidden, width: int) -> Array:
         """Return log a per head and feature [B T N H]. Called in a compact method."""
-        rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,)).astype(jnp.float32)
-        bias = parameter(self, 'step_bias', 'N H', self.step_init(), (self.heads, width)).astype(jnp.float32)
+        rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,), dtype=jnp.float32)
+        bias = parameter(self, 'step_bias', 'N H', self.step_init(), (self.heads, width), dtype=jnp.float32)
         steps = self.to_heads('step', x, width, self.decay_rank).astype(jnp.float32)
         return -jnp.exp(rate)[:, None] * jax.nn.softplus(steps + bias)

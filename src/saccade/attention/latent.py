@@ -20,17 +20,21 @@ from jaxtyping import Array, Float
 from saccade.attention.base import in_words, require_scores
 from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import visible
+from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
+from saccade.module import Layer
+from saccade.norm.layer import LayerNorm
+from saccade.ops.mask import Full
 from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content
+from saccade.position.none import NoPosition
 from saccade.types import (
     CachedKeys,
     Capabilities,
     Count,
     Hidden,
     Kernel,
-    Layer,
     LayerContext,
     Mask,
     Mixed,
@@ -91,10 +95,10 @@ class Latent(Layer):
     head_width: Count
     value_width: Count
     rotated_width: Count
-    kernel: Part[Kernel]
-    mask: Part[Mask]
-    position: Part[PairPosition]
-    norm: Part[Norm]
+    kernel: Part[Kernel] = Part(Plain)
+    mask: Part[Mask] = Part(Full)
+    position: Part[PairPosition] = Part(NoPosition)
+    norm: Part[Norm] = Part(LayerNorm)
     query_rank: Count | None = None
     scale: Positive | None = None
     dropout: Share = 0.0

@@ -59,7 +59,7 @@ class IndexedCache:
     index: Cache
 
 
-class LightningIndexer(MultiHead, kw_only=True):
+class LightningIndexer(MultiHead):
     """Multi-head attention to keys chosen by a lightning indexer.
 
     Also called: DSA, DeepSeek sparse attention, indexer.

@@ -37,7 +37,7 @@ from saccade.types import (
 __all__ = ['Linformer']
 
 
-class Linformer(ScoreKernel, kw_only=True):
+class Linformer(ScoreKernel):
     """Linformer kernel.
 
     Attributes: the attributes of ScoreKernel; length (S_max) in tokens; number of slots (M); projection_init of E and
@@ -60,7 +60,7 @@ class Linformer(ScoreKernel, kw_only=True):
     example: ClassVar[dict] = {'slots': 6}
 
     @nn.compact
-    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         reach_of(self, scoring, q, k)
         if k.shape[1] > self.length:
             raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys exceed the length of {self.length}')

@@ -55,7 +55,7 @@ class Mamba2(FixedState):
         """Apply the state space model; return the heads' output [B T N V] and the new memory."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         rate, bias, skip = (
-            parameter(self, name, 'N', init, (self.heads,)).astype(jnp.float32)
+            parameter(self, name, 'N', init, (self.heads,), dtype=jnp.float32)
             for name, init in (
                 ('log_rate', self.rate_init()),
                 ('step_bias', self.step_init()),

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from saccade.attention.base import in_words, width_of_heads
 from saccade.axes import flat, parameter
+from saccade.module import Layer, Module
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import LogScaledState, Memory
 from saccade.ops.project import each_head, merge_heads, project
@@ -26,7 +27,6 @@ from saccade.types import (
     Features,
     Hidden,
     Keys,
-    Layer,
     LayerContext,
     Mixed,
     Mixer,
@@ -41,7 +41,7 @@ from saccade.types import (
 )
 
 
-class FeatureKernel(nn.Module):
+class FeatureKernel(Module):
     """Base of linear attention kernels: weights are products of features, without scores.
 
     Attributes:
@@ -55,7 +55,7 @@ class FeatureKernel(nn.Module):
         """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of their factored-out scale."""
         raise NotImplementedError
 
-    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         reach = reach_of(self, scoring, q, k)
         if reach.causal:
             segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments

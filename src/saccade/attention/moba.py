@@ -39,7 +39,7 @@ from saccade.types import (
 __all__ = ['MoBA']
 
 
-class MoBA(ScoreKernel, kw_only=True):
+class MoBA(ScoreKernel):
     """MoBA kernel: attention to a few blocks of keys.
 
     Also called: mixture of block attention, block sparse.
@@ -64,7 +64,7 @@ class MoBA(ScoreKernel, kw_only=True):
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
     example: ClassVar[dict[str, Any]] = {'block': 2, 'chosen': 3}
 
-    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         segments = reach_of(self, scoring, q, k).segments
         numbers = jnp.ones((1, k.shape[1]), jnp.int32) if segments is None else segments.k_segments
         tokens, scoring = Tokens.of_rows(numbers), self.complete(scoring, q.shape[-2], train)

@@ -21,11 +21,14 @@ from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import in_words, width_of_heads
 from saccade.attention.cache import Cache, heads_first, slots_for
+from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
-from saccade.ops.mask import within_segments
+from saccade.module import Layer
+from saccade.ops.mask import Full, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import require_no_distance
+from saccade.position.none import NoPosition
 from saccade.types import (
     SHARED_KV,
     CachedKeys,
@@ -33,7 +36,6 @@ from saccade.types import (
     Features,
     Hidden,
     Kernel,
-    Layer,
     LayerContext,
     Mask,
     Mixed,
@@ -109,9 +111,9 @@ class MultiHead(Layer):
     """
 
     heads: Count
-    kernel: Part[Kernel]
-    mask: Part[Mask]
-    position: Part[PairPosition]
+    kernel: Part[Kernel] = Part(Plain)
+    mask: Part[Mask] = Part(Full)
+    position: Part[PairPosition] = Part(NoPosition)
     key_value_heads: Count | None = None
     head_width: Count | None = None
     scale: Positive | None = None
@@ -144,9 +146,10 @@ class MultiHead(Layer):
             q, k = self.rotate(position, q, k, context.positions, source.positions)
         else:  # keys that were made before have their positions
             q, _ = self.rotate(position, q, q[..., :0, :], context.positions, context.positions)
+        q, k, v = self.tap('query', q), self.tap('key', k), self.tap('value', v)
         scoring = self.scoring(x, context, position, made)
         mixed, state = self.attend(q, k, v, scoring, x, context, train, state)  # [B T N H]
-        y = self.project_output(x, mixed, context.real, train)  # [B T D]
+        y = self.project_output(x, self.tap('heads', mixed), context.real, train)  # [B T D]
         return y, state, SharedKV(k, v, scoring.features)
 
     def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, CachedKeys, Values]:

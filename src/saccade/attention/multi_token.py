@@ -56,7 +56,7 @@ class MultiTokenCache:
     queries: Cache
 
 
-class MultiToken(MultiHead, kw_only=True):
+class MultiToken(MultiHead):
     """Multi-token attention.
 
     Attributes: the attributes of MultiHead; query_size and key_size of the convolution of scores, in tokens, and mixed,

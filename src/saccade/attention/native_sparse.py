@@ -58,7 +58,7 @@ _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
 _Attend = Callable[[Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixed, Float[Array, 'B N T S']]]
 
 
-class NativeSparse(MultiHead, kw_only=True):
+class NativeSparse(MultiHead):
     """Native sparse attention.
 
     Also called: NSA, native sparse attention.

@@ -22,7 +22,7 @@ from saccade.types import Hidden, Keys, LayerContext, PairPosition, Part, Querie
 __all__ = ['NormalizedHeads']
 
 
-class NormalizedHeads(MultiHead, kw_only=True):
+class NormalizedHeads(MultiHead):
     """nGPT attention.
 
     Attributes: the attributes of MultiHead, where scale None means sqrt(H); gain, the initial gain of features.

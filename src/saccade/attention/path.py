@@ -61,7 +61,7 @@ class PathCache:
     convolution: State
 
 
-class PaTH(MultiHead, kw_only=True):
+class PaTH(MultiHead):
     """PaTH attention.
 
     Attributes: the attributes of MultiHead; rank of the projection to w, None for one full matrix; convolution of w

@@ -23,7 +23,7 @@ from saccade.types import Capabilities, Count, CountOrZero, Part, Queries, UserE
 __all__ = ['Performer']
 
 
-class Performer(FeatureKernel, kw_only=True):
+class Performer(FeatureKernel):
     """Performer kernel (FAVOR+).
 
     Attributes: random_features, R; seed of the directions; chunk, in tokens.

@@ -109,7 +109,7 @@ class CacheWithMemory(Cache):
         return weighted_values(on_memory, v, v.dtype) + weighted_values(on_tokens, values, v.dtype)
 
 
-class PersistentMemory(MultiHead, kw_only=True):
+class PersistentMemory(MultiHead):
     """Multi-head attention with persistent memory.
 
     Attributes: the attributes of MultiHead; count (M); memory_init of its keys and values.

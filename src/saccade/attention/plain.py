@@ -36,7 +36,7 @@ class Plain(ScoreKernel):
 
     capabilities: ClassVar[Capabilities] = Capabilities(weights=True, time='B N T S', memory='B N T S', state='S K H')
 
-    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         scoring, shown = self.complete(scoring, q.shape[-2], train), self.is_mutable_collection('weights')
         if (self.query_chunks > 1 or q.shape[1] != k.shape[1]) and (not shown or self.is_initializing()):
             return self.attend(q, k, v, scoring)

@@ -128,4 +128,4 @@ class RWKV7(FixedStateBase):
         return self._vector(name + '_bias', width, start) + self.to_heads(name, x, width, rank, activation)
 
     def _vector(self, name: str, width: int, start: Callable[..., Array]) -> Array:
-        return parameter(self, name, 'N H', start, (self.heads, width)).astype(jnp.float32)
+        return parameter(self, name, 'N H', start, (self.heads, width), dtype=jnp.float32)

@@ -88,7 +88,7 @@ class OnceEach:
         return self.term(scores, q, k, pairs.replace(k_index=pairs.k_index % self.length), carry)
 
 
-class SegmentMemory(MultiHead, kw_only=True):
+class SegmentMemory(MultiHead):
     """Multi-head attention with segment-level recurrence.
 
     Attributes: the attributes of MultiHead; length of a segment and of the memory before it, in tokens.

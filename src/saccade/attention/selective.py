@@ -50,7 +50,7 @@ class SelectiveCache:
     lowered: Float[Array, 'B S']
 
 
-class Selective(MultiHead, kw_only=True):
+class Selective(MultiHead):
     """Selective attention. Attributes: the attributes of MultiHead."""
 
     kernel: Part[PairKernel]

@@ -49,7 +49,7 @@ class Products:
         return tuple(product(*apart(x, rank, self.heads)) for x, rank in ((k, self.key_rank), (v, self.value_rank)))
 
 
-class TensorProduct(Compact, kw_only=True):
+class TensorProduct(Compact):
     """Tensor product attention.
 
     Attributes: the attributes of MultiHead, where `bias` is added to the factors; key_rank (R_k), value_rank (R_v);

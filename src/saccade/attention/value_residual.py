@@ -26,7 +26,7 @@ from saccade.types import (
 __all__ = ['ValueResidual']
 
 
-class ValueResidual(MultiHead, kw_only=True):
+class ValueResidual(MultiHead):
     """Multi-head attention with a value residual.
 
     Attributes: the attributes of MultiHead; share of the first layer's values, 0 for none.

@@ -45,9 +45,10 @@ class AttentionResiduals(BlockBase):
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run mixer and feed-forward layer, each on a softmax over the outputs so far, and add both outputs to x."""
+        x = self.tap('residual_before', x)
         so_far = Depth.of(context, 'added', x)
         shape = (len(self.branches), x.shape[-1])
-        queries = parameter(self, 'queries', 'X D', self.query_init(), shape).astype(jnp.float32)
+        queries = parameter(self, 'queries', 'X D', self.query_init(), shape, dtype=jnp.float32)
         h = _read(queries[0], so_far.made, so_far.there)
         added, state = self.run_mixer(self.norm_of('mixer')(h, context.real), context, train, state)
         if self.feedforward is not None:
@@ -55,7 +56,7 @@ class AttentionResiduals(BlockBase):
             h = self.norm_of('feedforward')(_read(queries[1], made, jnp.append(so_far.there, True)), context.real)
             added = added + self.feedforward(name='feedforward')(h, train, context.real)
         hand_on(self, 'added', so_far.add(context, added))
-        return x + added, state
+        return self.tap('residual_after', x + added), state
 
 
 def _read(query: Float[Array, ' D'], made: Float[Array, 'L B T D'], there: Bool[Array, ' L']) -> Hidden:

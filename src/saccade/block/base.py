@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base classes of blocks: one method, `mix`, connects the parts for whole sequences and for decoding."""
 
-from dataclasses import field
 from typing import Any, ClassVar
 
 import flax.linen as nn
@@ -11,11 +10,13 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.feedforward.mlp import MLP
+from saccade.module import Layer
+from saccade.norm.layer import LayerNorm
 from saccade.types import (
     CrossMixer,
     FeedForward,
     Hidden,
-    Layer,
     LayerContext,
     Mixer,
     Norm,
@@ -48,9 +49,9 @@ class BlockBase(Layer):
     identity: ClassVar[bool]
 
     mixer: Part[Mixer]
-    feedforward: Part[FeedForward] | None
-    norm: Part[Norm]
-    norms: tuple[tuple[str, Part[Norm]], ...] = field(default=(), kw_only=True)
+    feedforward: Part[FeedForward] | None = Part(MLP)
+    norm: Part[Norm] = Part(LayerNorm)
+    norms: tuple[tuple[str, Part[Norm]], ...] = ()
 
     @property
     def branches(self) -> tuple[str, ...]:
@@ -131,7 +132,7 @@ class SequentialBlock(BlockBase):
 
     of_source: ClassVar[tuple[str, ...]] = ('cross',)  # fields of parts that read another sequence
 
-    cross: Part[CrossMixer] | None = field(default=None, kw_only=True)
+    cross: Part[CrossMixer] | None = None
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         """Return the input of a branch: norm(x), unless a subclass overrides this."""
@@ -144,6 +145,7 @@ class SequentialBlock(BlockBase):
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run the mixer, then `cross`, then the feed-forward layer."""
+        x = self.tap('residual_before', x)
         own, across = (context, None) if self.cross is None else self._apart(context)
         before = state if self.cross is None or state is None else state.mixer
         mixed, after = self.run_mixer(self.before('mixer', x, context.real), own, train, before)
@@ -156,7 +158,7 @@ class SequentialBlock(BlockBase):
             h = self.before('feedforward', x, context.real)
             branch = applied(self.feedforward(name='feedforward'), h, train, context.real)
             x = self.after('feedforward', x, branch, context.real)
-        return x, after
+        return self.tap('residual_after', x), after
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
         """Return the mixer's initial state for `capacity` tokens per row, and `cross`'s keys and values of the source.

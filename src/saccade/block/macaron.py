@@ -35,11 +35,12 @@ class Macaron(BlockBase):
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run the first half-step feed-forward layer, the mixer, and the second half-step feed-forward layer."""
-        real = context.real
+        x, real = self.tap('residual_before', x), context.real
         x = x + 0.5 * self._half_step('first_feedforward', x, train, real)
         mixed, state = self.run_mixer(self.norm_of('mixer')(x, real), context, train, state)
         x = x + mixed
-        return x + 0.5 * self._half_step('feedforward', x, train, real), state
+        x = x + 0.5 * self._half_step('feedforward', x, train, real)
+        return self.tap('residual_after', x), state
 
     def _half_step(self, name: str, x: Hidden, train: bool, real: Real | None) -> Hidden:
         return self.feedforward(name=name)(self.norm_of(name)(x, real), train, real)

@@ -85,7 +85,7 @@ class _Connection(nn.Module):
         shape: tuple[int, ...],
     ) -> Float[Array, '...']:
         letters = ' '.join('X' * len(shape))
-        bias = parameter(self, f'{name}_bias', letters, start, shape).astype(jnp.float32)
+        bias = parameter(self, f'{name}_bias', letters, start, shape, dtype=jnp.float32)
         if normed is None:
             return bias
         lecun = nn.initializers.lecun_normal(in_axis=0, out_axis=tuple(range(1, len(shape) + 1)))

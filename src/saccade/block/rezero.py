@@ -33,11 +33,7 @@ class ReZero(SequentialBlock):
     norm: Part[Norm] = Part(NoNorm)
     shared: bool = True
 
-    def setup(self) -> None:
-        """Create the trained scalars, initialised to zero: one, or one per branch."""
-        names = ('branch_scale',) if self.shared else tuple(f'{branch}_scale' for branch in self.branches)
-        self.scales = {name: parameter(self, name, '', nn.initializers.zeros, ()) for name in names}
-
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        """Return x + a y, with a trained scalar a."""
-        return x + self.scales['branch_scale' if self.shared else f'{branch}_scale'] * y
+        """Return x + a y, with a trained scalar a that starts at zero: one, or one per branch."""
+        name = 'branch_scale' if self.shared else f'{branch}_scale'
+        return x + parameter(self, name, '', nn.initializers.zeros, ()) * y

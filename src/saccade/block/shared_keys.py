@@ -33,7 +33,7 @@ from saccade.types import (
 __all__ = ['SharedKeys']
 
 
-class SharedKeys(PreNorm, kw_only=True):
+class SharedKeys(PreNorm):
     """Cross-layer attention block.
 
     Attributes: the attributes of PreNorm; sharing, M.
@@ -63,7 +63,7 @@ class SharedKeys(PreNorm, kw_only=True):
         x, (after, shared) = super().mix(x, context, train, state)
         context = context.replace(handed={**context.handed, SHARED_KV: shared})
         for number in range(2, self.sharing + 1):
-            parts = self.mixer, self.feedforward, self.norm
-            layer = PreNorm(*parts, self.branch_scale, norms=self.norms, name=f'layer_{number}')
+            fields = ('mixer', 'feedforward', 'norm', 'norms', 'branch_scale')
+            layer = PreNorm(**{name: getattr(self, name) for name in fields}, name=f'layer_{number}')
             x, _ = layer.mix(x, context, train, state)
-        return x, after
+        return self.tap('residual_after', x), after

@@ -16,12 +16,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.types import Embedding, Inputs, LayerContext, Part, Table
 
 __all__ = ['ClassToken']
 
 
-class ClassToken(nn.Module):
+class ClassToken(Module):
     """Class token before the places of another embedding.
 
     Attributes: embed, the other embedding; token_init, the initialiser of the token.

@@ -14,13 +14,14 @@ import flax.linen as nn
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.types import LayerContext, Part, Table, UserError
 
 __all__ = ['FrameEmbedding']
 
 
-class FrameEmbedding(nn.Module):
+class FrameEmbedding(Module):
     """Frame embedding. Attributes: kernel_init, the initialiser of W [F E]; b [E] is initialised to 0."""
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)

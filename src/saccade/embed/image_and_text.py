@@ -18,12 +18,13 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.embed.token import TokenEmbedding
+from saccade.module import Module
 from saccade.types import Embedding, LayerContext, Part, Table, TokenPosition
 
 __all__ = ['ImageAndText']
 
 
-class ImageAndText(nn.Module):
+class ImageAndText(Module):
     """Image and text in one sequence.
 
     Attributes:

@@ -14,12 +14,13 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.types import CountOrZero, Embedding, LayerContext, Part, Table, Tokens
 
 __all__ = ['PaddingToken']
 
 
-class PaddingToken(nn.Module):
+class PaddingToken(Module):
     """Token in the places of padding.
 
     Attributes: token, id of the padding token; embed, the embedding of the tokens.

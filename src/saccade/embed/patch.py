@@ -16,13 +16,14 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.types import Count, LayerContext, Part, Table, UserError
 
 __all__ = ['PatchEmbedding']
 
 
-class PatchEmbedding(nn.Module):
+class PatchEmbedding(Module):
     """Patch embedding.
 
     Attributes: patch, side of a patch in pixels; bias, whether to add b [E], initialised to 0; kernel_init, the

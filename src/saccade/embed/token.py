@@ -11,16 +11,16 @@ it.
 
 from typing import ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.types import LayerContext, Table, Tokens, UserError
 
 __all__ = ['TokenEmbedding']
 
 
-class TokenEmbedding(nn.Module):
+class TokenEmbedding(Module):
     """Token embedding: a lookup in the model's table."""
 
     reads: ClassVar[str] = 'tokens'

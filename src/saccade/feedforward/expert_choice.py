@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, routes_by_expert
 from saccade.types import Part
@@ -25,7 +26,7 @@ from saccade.types import Part
 __all__ = ['ExpertChoice']
 
 
-class ExpertChoice(nn.Module):
+class ExpertChoice(Module):
     """Expert-choice router.
 
     Attributes: kernel_init, the initialiser of Wr.
@@ -39,6 +40,6 @@ class ExpertChoice(nn.Module):
     def __call__(
         self, x: Float[Array, 'T D'], experts: int, active: int, train: bool, real: Bool[Array, 'T']
     ) -> Routes:
-        kernel = parameter(self, 'kernel', 'D -> X', self.kernel_init(), (x.shape[-1], experts))
-        scores = jax.nn.softmax(project(x.astype(jnp.float32), kernel.astype(jnp.float32)))
+        kernel = parameter(self, 'kernel', 'D -> X', self.kernel_init(), (x.shape[-1], experts), dtype=jnp.float32)
+        scores = jax.nn.softmax(project(x.astype(jnp.float32), kernel))
         return routes_by_expert(scores, active / experts, real)

@@ -14,13 +14,14 @@ import flax.linen as nn
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.ops.project import project
 from saccade.types import Activation, Count, Hidden, Part, Positive, Real, Share, UserError
 
 __all__ = ['Gated']
 
 
-class Gated(nn.Module):
+class Gated(Transform):
     """Gated feed-forward layer (GLU, SwiGLU, GEGLU ...).
 
     Also called: GLU, SwiGLU, GEGLU, ReGLU.
@@ -29,7 +30,7 @@ class Gated(nn.Module):
     kernel_init of Wg and W1; output_init of W2.
     """
 
-    activation: Part[Activation]
+    activation: Part[Activation] = Part(nn.gelu)
     ratio: Positive = 8 / 3
     width: Count | None = None
     bias: bool = False
@@ -38,7 +39,7 @@ class Gated(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
+    def __call__(self, x: Hidden, train: bool = False, real: Real | None = None) -> Hidden:
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
         if not F:
             raise UserError(f'feedforward.gated:Gated: a ratio of {self.ratio} leaves nothing of a width of {D}')

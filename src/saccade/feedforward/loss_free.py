@@ -39,7 +39,7 @@ class LossFree(TokenChoice):
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
         """Return the A experts of highest score plus bias, [T A], and report the update of the bias."""
         E = scores.shape[-1]
-        bias = parameter(self, 'balance_bias', 'X', nn.initializers.zeros, (E,)).astype(jnp.float32)
+        bias = parameter(self, 'balance_bias', 'X', nn.initializers.zeros, (E,), dtype=jnp.float32)
         expert = super().choose(scores + bias, active, real)
         share = load(expert, E, real)
         self.sow('losses', 'pull', of_tokens(move(bias, bias - self.rate * jnp.sign(share - share.mean())), real))

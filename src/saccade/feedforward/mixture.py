@@ -20,6 +20,7 @@ from einops import rearrange
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.axes import parameters
+from saccade.module import Transform
 from saccade.ops.expert_parallel import serve
 from saccade.ops.routing import Routes
 from saccade.types import (
@@ -39,7 +40,7 @@ from saccade.types import (
 __all__ = ['Mixture']
 
 
-class Mixture(nn.Module):
+class Mixture(Transform):
     """Mixture of experts.
 
     Also called: MoE, mixture of experts, switch.
@@ -71,7 +72,7 @@ class Mixture(nn.Module):
     }
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
+    def __call__(self, x: Hidden, train: bool = False, real: Real | None = None) -> Hidden:
         if self.active > self.experts:
             raise UserError(
                 f'feedforward.mixture:Mixture: {self.active} active experts are more than the {self.experts} there are'

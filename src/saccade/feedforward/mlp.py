@@ -14,20 +14,21 @@ Cost: 2 T D F multiply-adds.
 import flax.linen as nn
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.ops.project import project
 from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserError
 
 __all__ = ['MLP']
 
 
-class MLP(nn.Module):
+class MLP(Transform):
     """Position-wise feed-forward layer.
 
     Attributes: activation between the maps; ratio F/D; bias, whether the maps have biases; dropout of the output;
     kernel_init, the initialiser of W1; output_init, the initialiser of W2.
     """
 
-    activation: Part[Activation]
+    activation: Part[Activation] = Part(nn.gelu)
     ratio: Positive = 4.0
     bias: bool = True
     dropout: Share = 0.0
@@ -35,7 +36,7 @@ class MLP(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
+    def __call__(self, x: Hidden, train: bool = False, real: Real | None = None) -> Hidden:
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
         if not F:
             raise UserError(f'feedforward.mlp:MLP: a ratio of {self.ratio} leaves nothing of a width of {D}')

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.padding import of_tokens
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
@@ -28,7 +29,7 @@ from saccade.types import Metric, NotNegative, Part, Positive
 __all__ = ['TokenChoice']
 
 
-class TokenChoice(nn.Module):
+class TokenChoice(Module):
     """Token-choice router.
 
     Attributes:
@@ -89,9 +90,9 @@ class TokenChoice(nn.Module):
 
     def _logits(self, x: Float[Array, 'T D'], experts: int, train: bool) -> Float[Array, 'T E']:
         shape = (x.shape[-1], experts)
-        logits = project(x, parameter(self, 'kernel', 'D -> X', self.kernel_init(), shape).astype(jnp.float32))
+        logits = project(x, parameter(self, 'kernel', 'D -> X', self.kernel_init(), shape, dtype=jnp.float32))
         if self.noisy:
-            noise = parameter(self, 'noise', 'D -> X', nn.initializers.zeros, shape)
-            spread = jax.nn.softplus(project(x, noise.astype(jnp.float32)))
+            noise = parameter(self, 'noise', 'D -> X', nn.initializers.zeros, shape, dtype=jnp.float32)
+            spread = jax.nn.softplus(project(x, noise))
             logits += spread * jax.random.normal(self.make_rng('dropout'), logits.shape) if train else 0.0
         return logits

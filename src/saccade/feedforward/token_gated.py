@@ -15,13 +15,14 @@ import flax.linen as nn
 import jax
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.ops.project import project
 from saccade.types import FeedForward, Hidden, Part, Real
 
 __all__ = ['TokenGated']
 
 
-class TokenGated(nn.Module):
+class TokenGated(Transform):
     """Feed-forward layer with one gate per token. Attributes: expert to be gated; gate_init, the initialiser of w."""
 
     expert: Part[FeedForward]
@@ -29,6 +30,6 @@ class TokenGated(nn.Module):
     example: ClassVar[dict] = {'expert': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}}
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
+    def __call__(self, x: Hidden, train: bool = False, real: Real | None = None) -> Hidden:
         gate = project(x, parameter(self, 'gate', 'D -> X', self.gate_init(), (x.shape[-1], 1)))
         return jax.nn.sigmoid(gate) * self.expert(name='expert')(x, train, real)

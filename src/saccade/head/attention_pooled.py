@@ -17,12 +17,13 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.head.base import Classes
+from saccade.norm.layer import LayerNorm
 from saccade.types import CrossMixer, FeedForward, Hidden, LayerContext, Norm, Part, Reading, Source
 
 __all__ = ['AttentionPooled']
 
 
-class AttentionPooled(Classes, kw_only=True):
+class AttentionPooled(Classes):
     """Attention pooling head.
 
     Attributes:
@@ -33,7 +34,7 @@ class AttentionPooled(Classes, kw_only=True):
     """
 
     mixer: Part[CrossMixer]
-    norm: Part[Norm]
+    norm: Part[Norm] = Part(LayerNorm)
     feedforward: Part[FeedForward] | None = None
     query_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
@@ -49,7 +50,7 @@ class AttentionPooled(Classes, kw_only=True):
     }
 
     @nn.compact
-    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B C']:
+    def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'B C']:
         query = parameter(self, 'query', 'D', self.query_init(), (x.shape[-1],)).astype(x.dtype)
         given, one = reading.context, jnp.ones((len(x), 1), jnp.int32)
         across = LayerContext(0 * one, one, source=Source(x, given.positions, given.segments))

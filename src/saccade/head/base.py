@@ -6,6 +6,7 @@ import flax.linen as nn
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.types import Count, Part, Share
 
@@ -16,7 +17,7 @@ def hidden(module: nn.Module, x: Float[Array, '*B D'], width: int, init: Part) -
     return y + parameter(module, 'hidden_bias', 'D', nn.initializers.zeros, (width,))
 
 
-class Classes(nn.Module):
+class Classes(Module):
     """Classification head: scores of C classes.
 
     Attributes:

@@ -20,7 +20,7 @@ from saccade.types import Hidden, Part, Reading
 __all__ = ['Compared']
 
 
-class Compared(Classes, kw_only=True):
+class Compared(Classes):
     """Siamese classification head.
 
     Attributes: pool, the same as in the head for the embeddings; see `head.pooled:Pooled`.
@@ -29,7 +29,7 @@ class Compared(Classes, kw_only=True):
     pool: Part
 
     @nn.compact
-    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'pairs C']:
+    def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'pairs C']:
         vectors = self.pool(x, reading.context.real)
         # The number of texts can be odd if they are embedded one by one.
         u, v = rearrange(vectors[: len(vectors) // 2 * 2], '(pairs texts) D -> texts pairs D', texts=2)

@@ -21,5 +21,5 @@ class EachToken(Classes):
     """Token classification head: C scores for each token."""
 
     @nn.compact
-    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B T C']:
+    def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'B T C']:
         return self._scores(x, train)

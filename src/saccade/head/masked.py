@@ -14,23 +14,25 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.head.base import hidden
+from saccade.module import Module
+from saccade.norm.layer import LayerNorm
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Hidden, Norm, Part, Reading, UserError
 
 __all__ = ['Masked']
 
 
-class Masked(nn.Module):
+class Masked(Module):
     """Masked language modelling head.
 
     Attributes: activation f, norm and kernel_init of the hidden layer, which has the width of the embedding.
     """
 
-    activation: Part
-    norm: Part[Norm]
+    activation: Part = Part(nn.gelu)
+    norm: Part[Norm] = Part(LayerNorm)
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
-    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B M V']:
+    def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'B M V']:
         return self.output_projection(x, reading, train).logits()
 
     @nn.compact

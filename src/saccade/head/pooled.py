@@ -18,7 +18,7 @@ from saccade.types import Hidden, Part, Reading
 __all__ = ['Pooled']
 
 
-class Pooled(Classes, kw_only=True):
+class Pooled(Classes):
     """Sequence classification head.
 
     Attributes: pool, a function of the hidden states and the padding mask, such as `ops.pool:first`.
@@ -27,5 +27,5 @@ class Pooled(Classes, kw_only=True):
     pool: Part
 
     @nn.compact
-    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B C']:
+    def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'B C']:
         return self._scores(self.pool(x, reading.context.real), train)

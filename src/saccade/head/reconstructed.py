@@ -17,13 +17,15 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.head.base import Classes
+from saccade.norm.layer import LayerNorm
 from saccade.ops.project import project
+from saccade.position.none import NoPosition
 from saccade.types import Count, Hidden, Norm, Part, Reading, TokenPosition
 
 __all__ = ['Reconstructed']
 
 
-class Reconstructed(Classes, kw_only=True):
+class Reconstructed(Classes):
     """Reconstruction head.
 
     Attributes:
@@ -35,8 +37,8 @@ class Reconstructed(Classes, kw_only=True):
     """
 
     pool: Part
-    position: Part[TokenPosition]
-    norm: Part[Norm]
+    position: Part[TokenPosition] = Part(NoPosition)
+    norm: Part[Norm] = Part(LayerNorm)
     layers: Count = 2
 
     example: ClassVar[dict] = {
@@ -47,7 +49,7 @@ class Reconstructed(Classes, kw_only=True):
     }
 
     @nn.compact
-    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B T C']:
+    def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'B T C']:
         context, D = reading.context, x.shape[-1]
         h = jnp.broadcast_to(self.pool(x, context.real)[:, None], x.shape)
         h = self.position(name='position')(h, context.positions)

@@ -11,7 +11,10 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.embed.token import TokenEmbedding
-from saccade.model.stack import HIDDEN, Stack
+from saccade.model.stack import HIDDEN, Stack, Unrolled
+from saccade.module import Module
+from saccade.norm.layer import LayerNorm
+from saccade.position.none import NoPosition
 from saccade.types import (
     Block,
     Count,
@@ -33,7 +36,7 @@ from saccade.types import (
 )
 
 
-class TransformerBase(nn.Module):
+class TransformerBase(Module):
     """Base class of decoders and encoders.
 
     Attributes:
@@ -59,9 +62,9 @@ class TransformerBase(nn.Module):
     width: Count
     layers: Count
     block: Part[Block] | tuple[Part[Block], ...]
-    position: Part[TokenPosition]
-    norm: Part[Norm]
-    run: Part[Runner]
+    position: Part[TokenPosition] = Part(NoPosition)
+    norm: Part[Norm] = Part(LayerNorm)
+    run: Part[Runner] = Part(Unrolled)
     passes: Count = 1
     first_blocks: tuple[Part[Block], ...] = ()
     last_blocks: tuple[Part[Block], ...] = ()
@@ -145,7 +148,8 @@ class TransformerBase(nn.Module):
         yield from _at_an_end('last', self.last_blocks)
 
     def _stack(self, **place: Any) -> Stack:
-        return Stack(self.block, self.layers, self.run, self.passes, self.first_blocks, self.last_blocks, **place)
+        shared = ('block', 'layers', 'run', 'passes', 'first_blocks', 'last_blocks')
+        return Stack(**{name: getattr(self, name) for name in shared}, **place)
 
 
 def _at_an_end(end: str, blocks: tuple[Part[Block], ...]) -> Iterator[tuple[str, Part[Block]]]:

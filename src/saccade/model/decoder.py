@@ -17,9 +17,23 @@ from jaxtyping import Array, Int
 from saccade.axes import parameter
 from saccade.gain import Gain
 from saccade.model.base import TransformerBase
+from saccade.module import context_of, on_device
 from saccade.ops.causality import require_causal
 from saccade.ops.vocabulary import OutputProjection
-from saccade.types import Count, Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Table, Tokens
+from saccade.types import (
+    ArrayLike,
+    Count,
+    Hidden,
+    LayerContext,
+    Logits,
+    Norm,
+    Part,
+    Positive,
+    Source,
+    State,
+    Table,
+    Tokens,
+)
 
 __all__ = ['Decoder']
 
@@ -39,7 +53,7 @@ class DecoderState:
     source: Source | None = None
 
 
-class Decoder(TransformerBase, kw_only=True):
+class Decoder(TransformerBase):
     """Decoder-only language model. Every part must be causal; others raise an error.
 
     Attributes:
@@ -55,7 +69,7 @@ class Decoder(TransformerBase, kw_only=True):
     """
 
     vocabulary: Count
-    tied: bool
+    tied: bool = True
     embedding_norm: Part[Norm] | None = None
     position_norm: Part[Norm] | None = None
     logit_scale: Positive = 1.0
@@ -64,8 +78,15 @@ class Decoder(TransformerBase, kw_only=True):
     head_bias: bool = False
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
-    def __call__(self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None) -> Logits:
-        """Return the logits. `table` is the embedding of another model, if shared."""
+    def __call__(
+        self, tokens: ArrayLike, context: LayerContext | None = None, train: bool = False, table: Table | None = None
+    ) -> Logits:
+        """Return the logits. `table` is the embedding of another model, if shared.
+
+        Without a context, positions are 0 to T-1 and every row is one document.
+        """
+        tokens = on_device(tokens)
+        context = context_of(self, tokens, context)
         return self.output_projection(tokens, context, train, table).logits()
 
     def output_projection(

@@ -18,8 +18,9 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.model.encoder import Encoder
+from saccade.module import Module, context_of, on_device
 from saccade.ops.similarity import normalised
-from saccade.types import Compared, LayerContext, Part, Positive, Tokens, UserError
+from saccade.types import ArrayLike, Compared, LayerContext, Part, Positive, Tokens, UserError
 
 __all__ = ['DualEncoder']
 
@@ -27,7 +28,7 @@ _NAME = 'model.dual_encoder:DualEncoder'
 _HEAD = 'pooled'
 
 
-class DualEncoder(nn.Module):
+class DualEncoder(Module):
     """Dual encoder.
 
     Attributes:
@@ -75,8 +76,12 @@ class DualEncoder(nn.Module):
             self.line_bias = parameter(self, 'logit_bias', '', nn.initializers.constant(self.logit_bias), ())
         self.image_tower, self.text_tower = self.image(name='image'), self.text(name='text')
 
-    def __call__(self, images: Array, tokens: Tokens, context: LayerContext, train: bool) -> Compared:
+    def __call__(
+        self, images: ArrayLike, tokens: ArrayLike, context: LayerContext | None = None, train: bool = False
+    ) -> Compared:
         """Return the embeddings of images and texts, with the scale and bias of their logits."""
+        images, tokens = on_device(images), on_device(tokens)
+        context = context_of(self, tokens, context)
         image = _read(self.image_tower, images, _of_images(images), train)
         return Compared(image, _read(self.text_tower, tokens, context, train), *self.logit_line())
 

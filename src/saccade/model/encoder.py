@@ -17,14 +17,15 @@ from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
 from saccade.model.base import TransformerBase
+from saccade.module import context_of, on_device
 from saccade.ops.project import project
 from saccade.ops.vocabulary import OutputProjection
-from saccade.types import Count, CountOrZero, Head, Hidden, Inputs, LayerContext, Norm, Part, Reading
+from saccade.types import ArrayLike, Count, CountOrZero, Head, Hidden, Inputs, LayerContext, Norm, Part, Reading
 
 __all__ = ['Encoder']
 
 
-class Encoder(TransformerBase, kw_only=True):
+class Encoder(TransformerBase):
     """Encoder-only Transformer.
 
     Attributes:
@@ -50,9 +51,18 @@ class Encoder(TransformerBase, kw_only=True):
         self.output_heads = {name: head(name=f'{name}_head') for name, head in self.heads}
 
     def __call__(
-        self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
+        self,
+        inputs: Inputs | ArrayLike,
+        context: LayerContext | None = None,
+        train: bool = False,
+        at: Int[Array, 'B M'] | None = None,
     ) -> dict[str, Array]:
-        """Return the output of each head, by name; heads that predict tokens do so only at the places `at`."""
+        """Return the output of each head, by name; heads that predict tokens do so only at the places `at`.
+
+        Without a context, positions are 0 to T-1 and every row is one document.
+        """
+        inputs = on_device(inputs)
+        context = context_of(self, inputs, context)
         x, reading = self.encode(inputs, context, train)
         return {name: head(x, reading.replace(at=at), train) for name, head in self.output_heads.items()}
 

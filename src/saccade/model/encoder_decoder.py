@@ -13,20 +13,20 @@ encoder's embedding.
 
 from typing import ClassVar
 
-import flax.linen as nn
 from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.model.encoder import Encoder
+from saccade.module import Module, context_of, on_device
 from saccade.ops.vocabulary import OutputProjection
-from saccade.types import LayerContext, Logits, Part, Source, Table, Tokens, UserError
+from saccade.types import ArrayLike, LayerContext, Logits, Part, Source, Table, Tokens, UserError
 
 __all__ = ['EncoderDecoder']
 
 _NAME = 'model.encoder_decoder:EncoderDecoder'
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Module):
     """Encoder-decoder Transformer.
 
     Attributes:
@@ -74,12 +74,15 @@ class EncoderDecoder(nn.Module):
 
     def __call__(
         self,
-        source: Array,
+        source: ArrayLike,
         source_context: LayerContext,
-        tokens: Tokens,
-        context: LayerContext,
-        train: bool,
+        tokens: ArrayLike,
+        context: LayerContext | None = None,
+        train: bool = False,
     ) -> Logits:
+        """Return the logits of the tokens. Without a context of these, positions are 0 to T-1, one document a row."""
+        source, tokens = on_device(source), on_device(tokens)
+        source_context, context = context_of(self, source, source_context), context_of(self, tokens, context)
         return self.output_projection(source, source_context, tokens, context, train).logits()
 
     def output_projection(

@@ -14,21 +14,21 @@ support it. Cost: that of a decoder of S + T tokens.
 
 from typing import ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
+from saccade.module import Module, context_of, on_device
 from saccade.ops.padding import padding_last
 from saccade.ops.vocabulary import OutputProjection
-from saccade.types import Count, LayerContext, Logits, Part, Tokens, UserError
+from saccade.types import ArrayLike, Count, LayerContext, Logits, Part, Tokens, UserError
 
 __all__ = ['PrefixDecoder']
 
 _NAME = 'model.prefix_decoder:PrefixDecoder'
 
 
-class PrefixDecoder(nn.Module):
+class PrefixDecoder(Module):
     """Prefix LM.
 
     Attributes:
@@ -69,12 +69,15 @@ class PrefixDecoder(nn.Module):
 
     def __call__(
         self,
-        source: Int[Array, 'B S'],
+        source: ArrayLike,
         source_context: LayerContext,
-        tokens: Tokens,
-        context: LayerContext,
-        train: bool,
+        tokens: ArrayLike,
+        context: LayerContext | None = None,
+        train: bool = False,
     ) -> Logits:
+        """Return the logits of the tokens. Without a context of these, positions are 0 to T-1, one document a row."""
+        source, tokens = on_device(source), on_device(tokens)
+        source_context, context = context_of(self, source, source_context), context_of(self, tokens, context)
         return self.output_projection(source, source_context, tokens, context, train).logits()
 
     def output_projection(

@@ -18,8 +18,10 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
+from saccade.module import Module, context_of, on_device
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import (
+    ArrayLike,
     Count,
     Hidden,
     LayerContext,
@@ -46,7 +48,7 @@ class Seq2SeqState:
     position: Int[Array, 'B']
 
 
-class RecurrentSeq2Seq(nn.Module):
+class RecurrentSeq2Seq(Module):
     """Recurrent encoder-decoder.
 
     Attributes:
@@ -71,7 +73,7 @@ class RecurrentSeq2Seq(nn.Module):
     encoder: Part
     bridge: Part
     decoder: Part
-    tied: bool
+    tied: bool = True
     source_vocabulary: Count | None = None
     dropout: Share = 0.0
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
@@ -87,8 +89,16 @@ class RecurrentSeq2Seq(nn.Module):
         self.drop = nn.Dropout(self.dropout)
 
     def __call__(
-        self, source: Sources, source_context: LayerContext, tokens: Tokens, context: LayerContext, train: bool
+        self,
+        source: Sources | ArrayLike,
+        source_context: LayerContext,
+        tokens: ArrayLike,
+        context: LayerContext | None = None,
+        train: bool = False,
     ) -> Logits:
+        """Return the logits of the tokens. Without a context of these, positions are 0 to T-1, one document a row."""
+        source, tokens = on_device(source), on_device(tokens)
+        source_context, context = context_of(self, source, source_context), context_of(self, tokens, context)
         return self.output_projection(source, source_context, tokens, context, train).logits()
 
     def output_projection(

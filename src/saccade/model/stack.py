@@ -21,13 +21,14 @@ from jaxtyping import Array, Float, Int, PyTree
 from saccade.axes import parameters
 from saccade.block.base import ResidualStreams
 from saccade.layer_paths import HANDED, handed_on, hands_on, in_order, is_group
-from saccade.types import Block, Hidden, Layer, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
+from saccade.module import TAPS, Layer
+from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
 __all__ = ['Scanned', 'Unrolled']
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 HIDDEN = 'hidden'
-REPORTED = ('losses', 'metrics', 'weights', HIDDEN)
+REPORTED = ('losses', 'metrics', 'weights', HIDDEN, TAPS)
 
 # The members of `jax.checkpoint_policies` without arguments.
 POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_with_no_batch_dims_saveable')
@@ -113,7 +114,7 @@ class Stack(Layer):
 
     block: Part[Block] | tuple[Part[Block], ...]
     layers: int
-    run: Part[Runner]
+    run: Part[Runner] = Part(Unrolled)
     passes: int = 1
     first_blocks: tuple[Part[Block], ...] = ()
     last_blocks: tuple[Part[Block], ...] = ()

@@ -58,10 +58,11 @@ class ModelPair:
         return getattr(self, name)
 
     def init(self, key: PRNGKey, *arguments: Any) -> dict[str, Any]:
-        """Initialise the variables of both models: `params` and their `axes`."""
+        """Initialise the variables of both models: `params` and, within `recorded_axes()`, their `axes`."""
         keys = dict(zip(self.names, jax.random.split(key), strict=True))
         made = {name: self.part(name)().init(keys[name], *arguments) for name in self.names}
-        return {of: {name: self.own(name, made[name].get(of, {})) for name in self.names} for of in ('params', AXES)}
+        kinds = [kind for kind in ('params', AXES) if any(kind in each for each in made.values())]
+        return {kind: {name: self.own(name, made[name].get(kind, {})) for name in self.names} for kind in kinds}
 
     def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
         """Return the model with this name and all its parameters, including shared ones."""

@@ -17,6 +17,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.types import Count, Part, Tokens
 
 __all__ = ['WordVectors']
@@ -34,7 +35,7 @@ class Vectors:
     noise: Float[Array, 'B M D']
 
 
-class WordVectors(nn.Module):
+class WordVectors(Module):
     """Skip-gram word vectors.
 
     Attributes:

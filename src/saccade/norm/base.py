@@ -11,7 +11,7 @@ from saccade.types import Hidden
 def affine(norm: nn.Module, y: Hidden) -> Hidden:
     """Scale and shift y by the norm's parameters, if `scale` and `bias` are set. Call it in a compact method."""
     if norm.scale:
-        y = y * parameter(norm, 'scale', 'D', nn.initializers.ones, y.shape[-1:])
+        y = y * parameter(norm, 'scale', 'D', nn.initializers.ones, y.shape[-1:], dtype=y.dtype)
     if norm.bias:
-        y = y + parameter(norm, 'bias', 'D', nn.initializers.zeros, y.shape[-1:])
+        y = y + parameter(norm, 'bias', 'D', nn.initializers.zeros, y.shape[-1:], dtype=y.dtype)
     return y

@@ -19,6 +19,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.norm.base import affine
 from saccade.ops.statistic import centre, follow, rescale
 from saccade.types import Hidden, NotNegative, Real, Share
@@ -26,7 +27,7 @@ from saccade.types import Hidden, NotNegative, Real, Share
 __all__ = ['BatchNorm']
 
 
-class BatchNorm(nn.Module):
+class BatchNorm(Transform):
     """Batch normalisation by running statistics.
 
     Attributes: momentum m; epsilon, added to the variance; scale and bias, whether to use them.
@@ -41,8 +42,8 @@ class BatchNorm(nn.Module):
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         wide = x.astype(jnp.float32)
-        mean = parameter(self, 'running_mean', 'D', nn.initializers.zeros, x.shape[-1:]).astype(jnp.float32)
-        variance = parameter(self, 'running_variance', 'D', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
+        mean = parameter(self, 'running_mean', 'D', nn.initializers.zeros, x.shape[-1:], dtype=jnp.float32)
+        variance = parameter(self, 'running_variance', 'D', nn.initializers.ones, x.shape[-1:], dtype=jnp.float32)
         centred = centre(wide, mean, real)
         self.sow('losses', 'moves', follow(mean, wide, self.momentum, real))
         self.sow('losses', 'moves', follow(variance, jnp.square(centred), self.momentum, real))

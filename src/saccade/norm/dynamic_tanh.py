@@ -13,12 +13,14 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Transform
+from saccade.norm.base import affine
 from saccade.types import Hidden, Positive, Real
 
 __all__ = ['DynamicTanh']
 
 
-class DynamicTanh(nn.Module):
+class DynamicTanh(Transform):
     """Dynamic tanh (DyT).
 
     Attributes: alpha, the initial a; scale and bias, whether to use them.
@@ -30,10 +32,6 @@ class DynamicTanh(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
-        a = parameter(self, 'input_scale', '', nn.initializers.constant(self.alpha), ())
+        a = parameter(self, 'input_scale', '', nn.initializers.constant(self.alpha), (), dtype=jnp.float32)
         y = jnp.tanh(a * x.astype(jnp.float32))
-        if self.scale:
-            y = y * parameter(self, 'scale', 'D', nn.initializers.ones, x.shape[-1:])
-        if self.bias:
-            y = y + parameter(self, 'bias', 'D', nn.initializers.zeros, x.shape[-1:])
-        return y.astype(x.dtype)
+        return affine(self, y).astype(x.dtype)

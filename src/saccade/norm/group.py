@@ -16,13 +16,14 @@ import jax
 import jax.numpy as jnp
 from einops import rearrange
 
+from saccade.module import Transform
 from saccade.norm.base import affine
 from saccade.types import Count, Hidden, NotNegative, Real, UserError
 
 __all__ = ['GroupNorm']
 
 
-class GroupNorm(nn.Module):
+class GroupNorm(Transform):
     """Group normalisation per token.
 
     Attributes: groups of features; epsilon, added to the variance; scale and bias, whether to use them.

@@ -17,12 +17,13 @@ import jax.numpy as jnp
 from einops import rearrange
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.types import Count, Hidden, NotNegative, Real, UserError
 
 __all__ = ['GroupRMSNorm']
 
 
-class GroupRMSNorm(nn.Module):
+class GroupRMSNorm(Transform):
     """Root-mean-square normalisation within groups.
 
     Attributes: groups of features; epsilon, added to the mean square; scale, whether to use it.
@@ -44,5 +45,5 @@ class GroupRMSNorm(nn.Module):
         normed = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + self.epsilon)
         y = rearrange(normed, 'B T g d -> B T (g d)')
         if self.scale:
-            y = y * parameter(self, 'scale', 'D', nn.initializers.ones, x.shape[-1:])
+            y = y * parameter(self, 'scale', 'D', nn.initializers.ones, x.shape[-1:], dtype=jnp.float32)
         return y.astype(x.dtype)

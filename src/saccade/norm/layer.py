@@ -12,13 +12,14 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from saccade.module import Transform
 from saccade.norm.base import affine
 from saccade.types import Hidden, NotNegative, Real
 
 __all__ = ['LayerNorm']
 
 
-class LayerNorm(nn.Module):
+class LayerNorm(Transform):
     """Layer normalisation.
 
     Attributes: epsilon, added to the variance; scale, whether to use a trained factor; bias, whether to use a trained

@@ -8,14 +8,13 @@ Zhang, Dauphin, Ma 2019, "Fixup Initialization: Residual Learning Without Normal
 https://arxiv.org/abs/1901.09321: a deep stack without norms needs downscaled initial weights or branches.
 """
 
-import flax.linen as nn
-
+from saccade.module import Transform
 from saccade.types import Hidden, Real
 
 __all__ = ['NoNorm']
 
 
-class NoNorm(nn.Module):
+class NoNorm(Transform):
     """No normalisation: returns its input."""
 
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:

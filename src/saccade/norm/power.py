@@ -17,6 +17,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
 from saccade.types import Hidden, NotNegative, Real, Share
@@ -24,7 +25,7 @@ from saccade.types import Hidden, NotNegative, Real, Share
 __all__ = ['PowerNorm']
 
 
-class PowerNorm(nn.Module):
+class PowerNorm(Transform):
     """Power normalisation by a running mean square.
 
     Attributes: momentum m; epsilon, added to s; scale and bias, whether to use them.
@@ -39,7 +40,7 @@ class PowerNorm(nn.Module):
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         wide = x.astype(jnp.float32)
-        square = parameter(self, 'running_square', 'D', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
+        square = parameter(self, 'running_square', 'D', nn.initializers.ones, x.shape[-1:], dtype=jnp.float32)
         self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum, real))
         y = rescale(wide, square + self.epsilon, real)
         return affine(self, y).astype(x.dtype)

@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.types import Hidden, NotNegative, Real
 
 __all__ = ['RMSNorm']
 
 
-class RMSNorm(nn.Module):
+class RMSNorm(Transform):
     """Root-mean-square normalisation.
 
     Attributes:
@@ -37,6 +38,6 @@ class RMSNorm(nn.Module):
         y = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + self.epsilon)
         if self.scale:
             start = nn.initializers.zeros if self.zero_centred else nn.initializers.ones
-            factor = parameter(self, 'scale', 'D', start, x.shape[-1:])
+            factor = parameter(self, 'scale', 'D', start, x.shape[-1:], dtype=jnp.float32)
             y = y * (1 + factor if self.zero_centred else factor)
         return y.astype(x.dtype)

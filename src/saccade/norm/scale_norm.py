@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Transform
 from saccade.types import Hidden, NotNegative, Real
 
 __all__ = ['ScaleNorm']
 
 
-class ScaleNorm(nn.Module):
+class ScaleNorm(Transform):
     """Scale normalisation.
 
     Attributes: start, the initial g, None for sqrt(D); trained, whether g is trained; epsilon, the minimum of ||x||.
@@ -33,7 +34,7 @@ class ScaleNorm(nn.Module):
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         g = x.shape[-1] ** 0.5 if self.start is None else self.start
         if self.trained:
-            g = parameter(self, 'scale', '', nn.initializers.constant(g), ())
+            g = parameter(self, 'scale', '', nn.initializers.constant(g), (), dtype=jnp.float32)
         wide = x.astype(jnp.float32)
         # The bound is on the square: its root has no gradient at 0.
         square = jnp.maximum(jnp.sum(jnp.square(wide), axis=-1, keepdims=True), self.epsilon**2)

@@ -124,13 +124,14 @@ def _tally(
 ) -> int:
     """Sum the costs of all equations, where `combine` combines the tallies of inner jaxprs."""
     return sum(
-        cost(equation) + combine(equation, [_tally(inner, cost, combine, leave_out) for inner in _inside(equation)])
+        cost(equation)
+        + combine(equation, [_tally(inner, cost, combine, leave_out) for inner in inner_jaxprs(equation)])
         for equation in jaxpr.eqns
         if not leave_out(equation)
     )
 
 
-def _inside(equation: JaxprEqn) -> Iterator[Jaxpr | ClosedJaxpr]:
+def inner_jaxprs(equation: JaxprEqn) -> Iterator[Jaxpr | ClosedJaxpr]:
     """Yield inner jaxprs, found by type because the names of their parameters change between JAX versions."""
     for value in equation.params.values():
         for item in value if isinstance(value, tuple | list) else (value,):

@@ -4,13 +4,13 @@
 
 from typing import ClassVar
 
-import flax.linen as nn
 from jaxtyping import Array, Int
 
+from saccade.module import Module
 from saccade.types import Capabilities, Keys, Queries
 
 
-class OnScores(nn.Module):
+class OnScores(Module):
     """Base class of position schemes that transform scores by distance."""
 
     by_distance: ClassVar[bool] = True

@@ -18,12 +18,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
+from saccade.module import Transform, positions_of
 from saccade.types import Capabilities, Count, Hidden, Part, Range, UserError
 
 __all__ = ['Learned']
 
 
-class Learned(nn.Module):
+class Learned(Transform):
     """Learned absolute positions.
 
     Attributes: length, the number of rows; stretch, tokens per row; table_init, the initialiser of the table.
@@ -36,16 +37,17 @@ class Learned(nn.Module):
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
     @nn.compact
-    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T'] | None = None) -> Hidden:
+        positions = positions_of(x) if positions is None else positions
         longest = self._longest()
         if x.shape[1] > longest:
             raise UserError(
                 f'a sequence of {x.shape[1]} tokens is longer than the {longest} learned positions; '
                 f'raise the length of position.learned:Learned, or its stretch, or shorten the sequence'
             )
-        table = parameter(self, 'positions', 'T D', self.table_init(), (self.length, x.shape[-1]))
+        table = parameter(self, 'positions', 'T D', self.table_init(), (self.length, x.shape[-1]), dtype=jnp.float32)
         # Cast before the lookup, so that the gradient is summed over the rows of the batch in the wider dtype.
-        return x + self._read(table.astype(jnp.float32), positions).astype(x.dtype)
+        return x + self._read(table, positions).astype(x.dtype)
 
     def _longest(self) -> int:
         """Number of positions that the rows serve; the last of them reads at most the last row."""

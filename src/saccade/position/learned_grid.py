@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
+from saccade.module import Transform, positions_of
 from saccade.types import Capabilities, Count, CountOrZero, Hidden, Part, UserError
 
 __all__ = ['LearnedGrid']
@@ -25,7 +26,7 @@ __all__ = ['LearnedGrid']
 _SHARPNESS = -0.75
 
 
-class LearnedGrid(nn.Module):
+class LearnedGrid(Transform):
     """Learned positions of a grid.
 
     Attributes:
@@ -45,15 +46,16 @@ class LearnedGrid(nn.Module):
     example: ClassVar[dict[str, Any]] = {'rows': 8, 'columns': 8}
 
     @nn.compact
-    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T'] | None = None) -> Hidden:
         name, (rows, columns) = 'position.learned_grid:LearnedGrid', self.onto or (self.rows, self.columns)
         if x.shape[1] > self.before + rows * columns:
             raise UserError(
                 f'{name}: {x.shape[1]} places are more than the {self.before} before the grid and its {rows} by '
                 f'{columns}; where images have another resolution, set `onto` to [rows, columns] of their patches'
             )
+        positions = positions_of(x) if positions is None else positions
         size = self.before + self.rows * self.columns
-        table = parameter(self, 'positions', 'T D', self.table_init(), (size, x.shape[-1])).astype(jnp.float32)
+        table = parameter(self, 'positions', 'T D', self.table_init(), (size, x.shape[-1]), dtype=jnp.float32)
         if (rows, columns) != (self.rows, self.columns):
             grid = table[self.before :].reshape(self.rows, self.columns, -1)
             grid = jnp.einsum('yr,xc,rcd->yxd', cubic(self.rows, rows), cubic(self.columns, columns), grid)

@@ -7,18 +7,18 @@ Information", https://arxiv.org/abs/2203.16634
 It can be used as a token position scheme and as a pairwise one.
 """
 
-import flax.linen as nn
 from jaxtyping import Array, Int
 
+from saccade.module import Transform
 from saccade.types import Hidden, Keys, Queries, ScoreTerm
 
 __all__ = ['NoPosition']
 
 
-class NoPosition(nn.Module):
+class NoPosition(Transform):
     """No positions: tokens, queries, keys and scores are unchanged."""
 
-    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T'] | None = None) -> Hidden:
         return x
 
     def rotate(

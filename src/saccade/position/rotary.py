@@ -15,17 +15,17 @@ training lengths quality decreases; `scaling` stretches the wavelengths for this
 from collections.abc import Callable
 from typing import Annotated, ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from saccade.module import Module
 from saccade.ops import rotary
 from saccade.types import Capabilities, Keys, Part, Positive, Queries, Range, ScoreTerm, UserError
 
 __all__ = ['Rotary']
 
 
-class OnHeads(nn.Module):
+class OnHeads(Module):
     """Base class of position schemes that rotate queries and keys."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)

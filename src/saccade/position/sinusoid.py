@@ -12,17 +12,17 @@ have all sines before all cosines: `ops.rotary:halves`. Cost: T D.
 
 from typing import ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from saccade.module import Transform, positions_of
 from saccade.ops.rotary import angles, neighbours
 from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 
 __all__ = ['Sinusoid']
 
 
-class Sinusoid(nn.Module):
+class Sinusoid(Transform):
     """Sinusoidal absolute positions.
 
     Also called: sinusoidal, Fourier.
@@ -37,9 +37,10 @@ class Sinusoid(nn.Module):
 
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
-    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T'] | None = None) -> Hidden:
         if x.shape[-1] % 2:
             raise UserError(f'position.sinusoid:Sinusoid needs an even width, not {x.shape[-1]}')
+        positions = positions_of(x) if positions is None else positions
         angle = angles(positions, x.shape[-1], self.base)
         waves = jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1)
         places = jnp.argsort(jnp.concatenate(self.pairing(jnp.arange(float(x.shape[-1])))))

@@ -12,16 +12,16 @@ T D.
 
 from typing import Any, ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from saccade.module import Transform, positions_of
 from saccade.types import Capabilities, Count, CountOrZero, Hidden, Positive, UserError
 
 __all__ = ['Sinusoid2D']
 
 
-class Sinusoid2D(nn.Module):
+class Sinusoid2D(Transform):
     """Sinusoidal positions of a grid.
 
     Attributes:
@@ -37,9 +37,10 @@ class Sinusoid2D(nn.Module):
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
     example: ClassVar[dict[str, Any]] = {'columns': 3}
 
-    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T'] | None = None) -> Hidden:
         if x.shape[-1] % 4:
             raise UserError(f'position.sinusoid_2d:Sinusoid2D needs a width divisible by 4, not {x.shape[-1]}')
+        positions = positions_of(x) if positions is None else positions
         waves = self.base ** (-jnp.arange(0, 1, 4 / x.shape[-1]))
         place = positions - self.before
         angles = [axis[..., None] * waves for axis in (place % self.columns, place // self.columns)]

@@ -15,7 +15,7 @@ from jaxtyping import Array, Int
 
 from saccade.ops import rotary
 from saccade.position.rotary import OnHeads
-from saccade.types import Keys, NotNegative, Positive, Queries, UserError
+from saccade.types import Keys, Positive, Queries, UserError
 
 __all__ = ['XPos']
 
@@ -27,7 +27,7 @@ class XPos(OnHeads):
     """
 
     base: Positive = 10000.0
-    gamma: NotNegative = 0.4
+    gamma: Positive = 0.4
     unit: Positive = 512.0
 
     def rotate(

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
+from saccade.module import Module
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
 from saccade.types import Count, Hidden, LayerContext, Part, Share
@@ -38,7 +39,7 @@ class Encoded:
     segments: Int[Array, 'B S']
 
 
-class Encoder(nn.Module):
+class Encoder(Module):
     """Recurrent encoder.
 
     Attributes: cell of each layer and direction; layers, L; bidirectional, whether to run in both directions; dropout
@@ -51,7 +52,7 @@ class Encoder(nn.Module):
     dropout: Share = 0.0
 
     @nn.compact
-    def __call__(self, x: Hidden, layer_context: LayerContext, train: bool) -> Encoded:
+    def __call__(self, x: Hidden, layer_context: LayerContext, train: bool = False) -> Encoded:
         segments = layer_context.numbered
         states, context = [], None
         for layer in range(self.layers):

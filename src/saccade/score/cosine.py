@@ -16,13 +16,14 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops import score_terms
 from saccade.types import Positive, UserError
 
 __all__ = ['Cosine']
 
 
-class Cosine(nn.Module):
+class Cosine(Module):
     """Cosine attention scores.
 
     Attributes: gain, the initial gain, 10 in the authors' code; most, the maximum gain after a training step, 100 by
@@ -43,5 +44,5 @@ class Cosine(nn.Module):
             raise UserError(f'score.cosine:Cosine: gain must be at most {self.most}, not {self.gain}')
         start = nn.initializers.constant(math.log(self.gain))
         # Not clipped here: above the bound the gradient would be zero.
-        log_gain = parameter(self, 'log_gain', 'N', start, (heads,), most=math.log(self.most))
-        return (score_terms.Cosine(jnp.exp(log_gain.astype(jnp.float32))),)
+        log_gain = parameter(self, 'log_gain', 'N', start, (heads,), most=math.log(self.most), dtype=jnp.float32)
+        return (score_terms.Cosine(jnp.exp(log_gain)),)

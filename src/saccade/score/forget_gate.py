@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.ops.score_terms import ForgottenKeys
 from saccade.types import Capabilities, Hidden, Part
@@ -25,7 +26,7 @@ from saccade.types import Capabilities, Hidden, Part
 __all__ = ['ForgetGate']
 
 
-class ForgetGate(nn.Module):
+class ForgetGate(Module):
     """Forgetting attention. Attributes: kernel_init and bias_init, the initialisers of W [D N] and b [N]."""
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)

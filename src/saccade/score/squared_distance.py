@@ -10,14 +10,13 @@ up to |k|^2 and a constant per query. The paper's Lipschitz bound also requires 
 factor of the outputs, both omitted here. Cost: T H + S H in addition to the product.
 """
 
-import flax.linen as nn
-
+from saccade.module import Module
 from saccade.ops import score_terms
 
 __all__ = ['SquaredDistance']
 
 
-class SquaredDistance(nn.Module):
+class SquaredDistance(Module):
     """L2 attention: a score is the negative squared distance of query and key times scale / 2."""
 
     def terms(self, heads: int) -> tuple[score_terms.SquaredDistance, ...]:

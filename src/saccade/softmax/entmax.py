@@ -13,10 +13,10 @@ blockwise path.
 
 from typing import Annotated, Any, ClassVar
 
-import flax.linen as nn
 from flax import struct
 from jaxtyping import Array, Bool
 
+from saccade.module import Module
 from saccade.ops.entmax import masked_entmax
 from saccade.types import Range, Rows, Scores
 
@@ -36,7 +36,7 @@ class EntmaxWeights:
         return masked_entmax(self.alpha, scores, allowed)
 
 
-class Entmax(nn.Module):
+class Entmax(Module):
     """Entmax.
 
     Attributes: alpha, above 1 and at most 2; 1.5 in the paper.

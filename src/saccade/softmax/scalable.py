@@ -19,6 +19,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Range, Rows, Scores
 
@@ -39,7 +40,7 @@ class ScalableWeights:
         return masked_softmax(self.sharpness[:, None, None] * jnp.log(keys) * scores, allowed)
 
 
-class Scalable(nn.Module):
+class Scalable(Module):
     """Scalable softmax.
 
     Also called: SSMax, scalable softmax.
@@ -58,4 +59,4 @@ class Scalable(nn.Module):
     @nn.compact
     def __call__(self, heads: int) -> ScalableWeights:
         start = nn.initializers.constant(1.0 / math.log(self.length))
-        return ScalableWeights(parameter(self, 'sharpness', 'N', start, (heads,)).astype(jnp.float32))
+        return ScalableWeights(parameter(self, 'sharpness', 'N', start, (heads,), dtype=jnp.float32))

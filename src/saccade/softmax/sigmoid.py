@@ -13,10 +13,10 @@ setting, so a token's weights do not change as the sequence grows. Cost: T S sig
 import math
 from typing import Any, ClassVar
 
-import flax.linen as nn
 import jax
 from flax import struct
 
+from saccade.module import Module
 from saccade.ops.elementwise import ElementwiseWeights
 from saccade.types import Count, Rows, Scores
 
@@ -37,7 +37,7 @@ class SigmoidWeights(ElementwiseWeights):
         return jax.nn.sigmoid(scores + self.bias)
 
 
-class Sigmoid(nn.Module):
+class Sigmoid(Module):
     """Sigmoid attention weights.
 
     Attributes: length, n, the length of training sequences, in tokens.

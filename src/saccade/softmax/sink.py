@@ -16,13 +16,14 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Part, Rows
 
 __all__ = ['LearnedSink']
 
 
-class LearnedSink(nn.Module):
+class LearnedSink(Module):
     """Softmax with a learned sink.
 
     Attributes: sink_init, the initialiser of the logits.
@@ -37,4 +38,4 @@ class LearnedSink(nn.Module):
 
     @nn.compact
     def __call__(self, heads: int) -> SoftmaxWeights:
-        return SoftmaxWeights(parameter(self, 'sink', 'N', self.sink_init(), (heads,)).astype(jnp.float32))
+        return SoftmaxWeights(parameter(self, 'sink', 'N', self.sink_init(), (heads,), dtype=jnp.float32))

@@ -11,15 +11,14 @@ Cost: T S exponentials per head.
 
 from typing import ClassVar
 
-import flax.linen as nn
-
+from saccade.module import Module
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Rows
 
 __all__ = ['Softmax']
 
 
-class Softmax(nn.Module):
+class Softmax(Module):
     """Softmax of each row of scores."""
 
     rows: ClassVar[Rows] = Rows()

@@ -10,16 +10,16 @@ Rows sum to less than one, and to almost zero if all scores are very low. Cost: 
 
 from typing import ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.module import Module
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Rows
 
 __all__ = ['SoftmaxOne']
 
 
-class SoftmaxOne(nn.Module):
+class SoftmaxOne(Module):
     """Softmax with a one added to the normaliser: a sink of logit zero."""
 
     rows: ClassVar[Rows] = Rows(least=0.0)

@@ -18,6 +18,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Part, Rows, Scores
 
@@ -39,7 +40,7 @@ class TalkingHeadsWeights:
         return jnp.einsum('BNTS,NM->BMTS', weights, self.after)
 
 
-class TalkingHeads(nn.Module):
+class TalkingHeads(Module):
     """Talking-heads attention weights.
 
     Attributes: mix_init, the initialiser of both matrices.
@@ -54,5 +55,8 @@ class TalkingHeads(nn.Module):
 
     @nn.compact
     def __call__(self, heads: int) -> TalkingHeadsWeights:
-        before, after = (parameter(self, name, 'N N', self.mix_init(), (heads, heads)) for name in ('before', 'after'))
-        return TalkingHeadsWeights(before.astype(jnp.float32), after.astype(jnp.float32))
+        shape = (heads, heads)
+        before, after = (
+            parameter(self, name, 'N N', self.mix_init(), shape, dtype=jnp.float32) for name in ('before', 'after')
+        )
+        return TalkingHeadsWeights(before, after)

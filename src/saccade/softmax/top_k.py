@@ -12,12 +12,12 @@ no gradient. Cost: that of softmax plus a partial sort of T S scores per head. I
 
 from typing import Any, ClassVar
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool
 
+from saccade.module import Module
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Count, Rows, Scores
 
@@ -39,7 +39,7 @@ class TopKWeights:
         return masked_softmax(scores, allowed & (candidates >= least))
 
 
-class TopK(nn.Module):
+class TopK(Module):
     """Top-k attention weights.
 
     Attributes: k, the number of keys per query.

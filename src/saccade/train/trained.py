@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array
 
-from saccade.axes import AxesByPath, declared
+from saccade.axes import AxesByPath, declared, recorded_axes
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
@@ -218,9 +218,10 @@ def _initial(asked: _TraceRequest) -> Initial:
     def init(key: PRNGKey, numbers: Mapping[str, Any]) -> tuple[Params, dict[str, Any]]:
         task = rescaled(experiment, {**scales, **numbers})['task']()
         rows = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
-        params = task.init(model, key, rows)
-        # A user's task may make parameters without the model's `init`.
-        return params, made[-1] if made else model.init(key, *task.inputs(model, key, rows))
+        with recorded_axes():
+            params = task.init(model, key, rows)
+            # A user's task may make parameters without the model's `init`.
+            return params, made[-1] if made else model.init(key, *task.inputs(model, key, rows))
 
     trace = jax.make_jaxpr(init, return_shape=True)
     traced, (params, variables) = trace(jax.random.key(0), _of_task(scales))

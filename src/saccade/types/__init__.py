@@ -21,8 +21,8 @@ from typing import Any
 _NAMES = {
     'errors': 'Count CountOrZero NotNegative Positive Probability Range require_positive require_share Share UserError',
     'arrays': (
-        'Activation CachedKeys Features Hidden Inputs KeyIndex Keys Logits Mixed Params PRNGKey Queries QueryIndex '
-        'Real Scores State Table Tokens Values'
+        'Activation ArrayLike CachedKeys Features Hidden Inputs KeyIndex Keys Logits Mixed Params PRNGKey Queries '
+        'QueryIndex Real Scores State Table Tokens Values'
     ),
     'part': 'Part',
     'metric': 'Best declares fraction Metric',
@@ -34,7 +34,7 @@ _NAMES = {
         'OnlineSoftmax OnlineSoftmaxVariant PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
         'SHARED_KV SinkSoftmaxVariant SoftmaxVariant TermMaker'
     ),
-    'layer': 'Block Embedding FeedForward Layer Norm Router Runner TokenPosition',
+    'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',
     'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',
     'task': (
         'AcrossRows Augmentation Batch DecodedTokens DecodingSearch Estimate Evaluator IGNORED Metrics Task TextMetric '

@@ -5,8 +5,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+ArrayLike = Array | np.ndarray | list  # as the caller of a module may give it
 Activation = Callable[[Array], Array]  # elementwise, such as `jax.nn:gelu`
 Tokens = Int[Array, 'B T']
 Inputs = Array | tuple[Array, ...]  # tokens, images ..., or a tuple of these

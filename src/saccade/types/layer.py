@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Protocols of layers: embeddings, norms, feed-forward layers, routers, positions of tokens, blocks; and their base."""
+"""Protocols of layers: embeddings, norms, feed-forward layers, routers, positions of tokens, blocks."""
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-import flax.linen as nn
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.types.arrays import Hidden, Inputs, Real, State, Table
@@ -69,32 +68,11 @@ class TokenPosition(Protocol):
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden: ...
 
 
-class Layer(nn.Module):
-    """Base of mixers, blocks and stacks: one method, `mix`, runs whole sequences and chunks of tokens alike."""
-
-    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Run the layer. To be overridden; a method that makes parameters is compact.
-
-        Args:
-            state: decoding state of the tokens before x; None where x holds whole sequences.
-
-        Returns:
-            The output, and the decoding state after x, which has no meaning where `state` is None.
-        """
-        raise NotImplementedError
-
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self.mix(x, context, train, None)[0]
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the layer; return its output and the state after it."""
-        return self.mix(x, context, False, state)
-
-
 @runtime_checkable
 class Block(Protocol):
-    """Block, one layer of a model: mixer, feed-forward layer, norms and residual connections. `Layer` is its base.
+    """Block, one layer of a model: mixer, feed-forward layer, norms and residual connections.
 
+    `saccade.module:Layer` is its base class.
     `identity` declares that it returns its input where its mixer and its feed-forward layer return zero.
     """
 

@@ -8,6 +8,7 @@ arguments for its spec.
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,13 +62,18 @@ class Kind:
     def spec(self, part: Any) -> dict[str, Any]:
         """A spec that builds a part small.
 
-        A part from outside the package keeps its own defaults: there `VALUES` serves fields without one.
+        A part from outside the package keeps its own defaults: there `VALUES` serves fields without one, and those
+        whose default is a part that a base class in the package declares, such as the mask of `MultiHead`.
 
         Raises:
             UserError: it needs an argument that no value is known for.
         """
         known, needed = {**VALUES, **dict(self.values)}, fields(part)
-        small = [name for name, (_, required) in needed.items() if name in known and (required or is_ours(part))]
+        small = [
+            name
+            for name, (_, required) in needed.items()
+            if name in known and (required or is_ours(part) or _has_part_of_ours(part, name))
+        ]
         given = {name: known[name] for name in small} | getattr(part, 'example', {})
         for name, (_, required) in needed.items():
             if required and name not in given:
@@ -190,6 +196,12 @@ class Catalogue:
 def is_ours(part: Any) -> bool:
     """True if the package defines a part."""
     return part.__module__.startswith('saccade.')
+
+
+def _has_part_of_ours(made: Any, name: str) -> bool:
+    """True if a base class in the package declares the default of a field, and that is a part."""
+    owners = (base for base in getattr(made, '__mro__', ()) if name in vars(base))
+    return any(is_ours(owner) and isinstance(vars(owner)[name], Part) for owner in itertools.islice(owners, 1))
 
 
 def kinds_of(part: Any) -> list[Kind]:

@@ -18,6 +18,7 @@ from flax import struct
 from jaxtyping import Array, Float, PyTree
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.types import Count, Part, State
 
@@ -46,7 +47,7 @@ class Recurrence:
         return self.rule(self.recurrent, state, u.astype(jnp.float32) + self.bias)
 
 
-class Cell(nn.Module):
+class Cell(Module):
     """Base class of recurrent cells.
 
     Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R.

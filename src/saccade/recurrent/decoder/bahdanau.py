@@ -32,7 +32,7 @@ class Bahdanau(AttentionDecoder):
         self.readout = Maxout(self.stack.cells[-1].width)
 
     def __call__(
-        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool
+        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False
     ) -> tuple[Float[Array, 'B T D'], Writing]:
         E, memory = x.shape[-1], state.source
         C = memory.values.shape[-1]

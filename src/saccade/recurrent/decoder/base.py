@@ -5,12 +5,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, PyTree
 
+from saccade.module import Module
 from saccade.ops.recurrence import held, time_first
 from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.decoder.attention_base import Attender, AttentionOutput, over_source
@@ -37,7 +37,7 @@ class Writing:
     fed: Float[Array, 'B A'] | None = None
 
 
-class AttentionDecoder(nn.Module):
+class AttentionDecoder(Module):
     """Base class of recurrent decoders with attention.
 
     Attributes: cell; layers; attention, over the source; dropout between the layers.

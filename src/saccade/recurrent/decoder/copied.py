@@ -9,18 +9,18 @@ source passes through this one state. Encoder and decoder need the same cell and
 Cost: none.
 """
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from saccade.module import Module
 from saccade.recurrent.encoder import Encoded
 from saccade.types import UserError
 
 __all__ = ['Copied']
 
 
-class Copied(nn.Module):
+class Copied(Module):
     """Bridge that copies the encoder's last states into the decoder, layer by layer."""
 
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:

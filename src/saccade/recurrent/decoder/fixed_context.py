@@ -9,9 +9,9 @@ https://arxiv.org/abs/1406.1078, equation 2, also feed it at every step. Only to
 layer is one scan over whole rows. Cost: that of the cell.
 """
 
-import flax.linen as nn
 from jaxtyping import Array, Float, PyTree
 
+from saccade.module import Module
 from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.decoder.base import Inputs, Writing
 from saccade.recurrent.decoder.layers import Layers
@@ -21,7 +21,7 @@ from saccade.types import Count, LayerContext, Part, Share
 __all__ = ['FixedContext']
 
 
-class FixedContext(nn.Module):
+class FixedContext(Module):
     """Recurrent decoder without attention.
 
     Attributes: cell of each layer; layers, L; fed, whether the context is an input of every step; dropout between the
@@ -46,7 +46,7 @@ class FixedContext(nn.Module):
         return Writing(encoded.context if self.fed else None, cells)
 
     def __call__(
-        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool
+        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False
     ) -> tuple[Float[Array, 'B T D'], Writing]:
         E, context = x.shape[-1], state.source
         steps = self.stack.recurrences(E if context is None else E + context.shape[-1])

@@ -8,11 +8,11 @@ Jang, Gu, Poole 2017, "Categorical Reparameterization with Gumbel-Softmax", sect
 Lower tau gives less bias and more variance. Cost: a softmax.
 """
 
-import flax.linen as nn
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.ops.softmax import masked_softmax
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
 from saccade.types import Positive, PRNGKey
@@ -35,7 +35,7 @@ class Relaxed:
         return swapped(one_hot(jnp.argmax(scores, axis=-1), odds), soft), {}
 
 
-class Gumbel(nn.Module):
+class Gumbel(Module):
     """Config of the straight-through Gumbel-softmax estimator.
 
     Attributes: temperature, tau.

@@ -12,6 +12,7 @@ import flax.linen as nn
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.ops.scoring import weighted_values
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource, ScoreFunction
 from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
@@ -42,7 +43,7 @@ class HardAttender(AttenderBase):
         return AttentionOutput(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
 
 
-class Hard(nn.Module):
+class Hard(Module):
     """Hard attention.
 
     Attributes: score function of decoder and source states; estimator of the gradient; softmax variant for the odds of

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.module import Module
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.recurrent.decoder.local_base import LocalAttender
 from saccade.softmax.softmax import Softmax
@@ -40,7 +41,7 @@ class LocalMonotonicAttender(LocalAttender):
         return jnp.minimum(layer_context.positions, lengths[:, None] - 1).astype(jnp.float32)
 
 
-class LocalMonotonic(nn.Module):
+class LocalMonotonic(Module):
     """Local monotonic attention (local-m).
 
     Attributes: score function of decoder and source states; reach, R in tokens on either side; softmax variant.

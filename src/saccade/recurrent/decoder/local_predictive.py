@@ -17,6 +17,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.recurrent.decoder.local_base import Faded, LocalAttender
@@ -51,7 +52,7 @@ class LocalPredictiveAttender(LocalAttender):
         return Faded(softmax, distance, self.reach / 2)
 
 
-class LocalPredictive(nn.Module):
+class LocalPredictive(Module):
     """Local predictive attention (local-p).
 
     Attributes: score function of decoder and source states; reach, R in tokens on either side; softmax variant, before

@@ -29,7 +29,7 @@ Written = tuple[Float[Array, 'B T D'], AttentionOutput, Writing]
 Attend = Callable[[Float[Array, 'B T D'], LayerContext, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]]
 
 
-class Luong(AttentionDecoder, kw_only=True):
+class Luong(AttentionDecoder):
     """Luong decoder.
 
     Attributes: the attributes of AttentionDecoder; input_feeding, whether t_i is an input of the next step.
@@ -49,7 +49,7 @@ class Luong(AttentionDecoder, kw_only=True):
         return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state
 
     def __call__(
-        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool
+        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False
     ) -> tuple[Float[Array, 'B T D'], Writing]:
         memory = state.source
         attender, kernel = self.attender(memory.values.shape[-1]), self.joining(memory.values.shape[-1])

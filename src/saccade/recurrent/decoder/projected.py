@@ -15,13 +15,14 @@ import numpy as np
 from jaxtyping import PyTree
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.recurrent.encoder import Encoded
 
 __all__ = ['Projected']
 
 
-class Projected(nn.Module):
+class Projected(Module):
     """Bridge that maps the context vector to the decoder's initial states by one tanh layer."""
 
     @nn.compact

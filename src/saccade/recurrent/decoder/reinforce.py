@@ -17,6 +17,7 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops.project import project
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot
 from saccade.types import PRNGKey
@@ -49,7 +50,7 @@ class Drawn:
         return jnp.broadcast_to(of_state + self.bias, states.shape[:2]).astype(jnp.float32)
 
 
-class Reinforce(nn.Module):
+class Reinforce(Module):
     """REINFORCE estimator.
 
     Attributes: learned, whether the baseline depends on the state; otherwise it is one trained scalar, which approaches

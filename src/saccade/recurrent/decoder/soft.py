@@ -13,6 +13,7 @@ import flax.linen as nn
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, EncodedSource, ScoreFunction
 from saccade.softmax.softmax import Softmax
 from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
@@ -39,7 +40,7 @@ class SoftAttender(AttenderBase):
         return AttentionOutput(context[:, :, 0], weights[:, 0])
 
 
-class Soft(nn.Module):
+class Soft(Module):
     """Soft attention.
 
     Attributes: score function of decoder and source states; softmax variant.

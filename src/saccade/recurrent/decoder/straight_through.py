@@ -8,11 +8,11 @@ Bengio, Leonard, Courville 2013, "Estimating or Propagating Gradients Through St
 Computation", section 4, https://arxiv.org/abs/1308.3432. Biased, with low variance. Cost: none.
 """
 
-import flax.linen as nn
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.module import Module
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
 from saccade.types import PRNGKey
 
@@ -28,7 +28,7 @@ class Straight:
         return swapped(drawn, odds), {}
 
 
-class StraightThrough(nn.Module):
+class StraightThrough(Module):
     """Straight-through estimator of the gradient of a sampled choice. It has no parameters."""
 
     def __call__(self, width: int) -> Estimator:

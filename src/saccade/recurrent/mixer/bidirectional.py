@@ -14,11 +14,12 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
+from saccade.module import Layer
 from saccade.ops.project import project
 from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.encoder import over
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, State, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, State, UserError
 
 __all__ = ['Bidirectional']
 

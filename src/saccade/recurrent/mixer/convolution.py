@@ -25,7 +25,7 @@ from saccade.types import Capabilities, Hidden, Part
 __all__ = ['Convolution']
 
 
-class Convolution(ReadsNewest, kw_only=True):
+class Convolution(ReadsNewest):
     """Causal convolution over tokens.
 
     Attributes: size, M in tokens; depthwise, whether W_m is a factor per feature; bias, whether to add b; dropout of

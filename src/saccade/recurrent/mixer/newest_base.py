@@ -7,8 +7,9 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.module import Layer
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Count, Hidden, Layer, LayerContext, Share
+from saccade.types import Count, Hidden, LayerContext, Share
 
 
 @struct.dataclass

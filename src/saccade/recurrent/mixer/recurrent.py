@@ -16,11 +16,12 @@ import flax.linen as nn
 from jaxtyping import Array, Int
 
 from saccade.axes import parameter
+from saccade.module import Layer
 from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, UserError
 
 __all__ = ['Recurrent']
 

@@ -12,6 +12,7 @@ h W_h is computed once for all steps. Cost: T S A, with a tanh each; T D A, and 
 import flax.linen as nn
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.ops import score_terms
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import Count
@@ -19,7 +20,7 @@ from saccade.types import Count
 __all__ = ['Additive']
 
 
-class Additive(nn.Module):
+class Additive(Module):
     """Additive score, v . tanh(s W_s + h W_h).
 
     Attributes: width, A, the number of hidden units.

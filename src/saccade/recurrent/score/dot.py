@@ -8,15 +8,14 @@ Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Trans
 https://arxiv.org/abs/1508.04025. No parameters. Cost: T S D.
 """
 
-import flax.linen as nn
-
+from saccade.module import Module
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import UserError
 
 __all__ = ['Dot']
 
 
-class Dot(nn.Module):
+class Dot(Module):
     """Dot-product score, s . h. It has no parameters."""
 
     def __call__(self, query_width: int, key_width: int) -> ScoreFunction:

@@ -11,12 +11,13 @@ https://arxiv.org/abs/1508.04025. h W is computed once for all steps. Cost: T S 
 import flax.linen as nn
 
 from saccade.axes import parameter
+from saccade.module import Module
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 
 __all__ = ['General']
 
 
-class General(nn.Module):
+class General(Module):
     """General (bilinear) score, s . (h W)."""
 
     @nn.compact

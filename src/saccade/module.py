@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base classes of the Linen modules of Saccade.
+
+`Module` is the base class of all parts that are Linen modules. Its fields are keyword-only and are checked against
+their annotations when a module is created in Python, as `saccade.build` checks a config. A part can be given
+as a Linen module, a class, a mask or a function: it becomes a factory, so no two layers share an instance.
+
+`Transform` is the base class of norms, feed-forward layers and positions of tokens, and `Layer` that of mixers, blocks
+and stacks. Both compute in the dtype of their input x: inside, `parameter` returns its values in that dtype.
+"""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from saccade.axes import computing_in
+from saccade.build import bind
+from saccade.types import ArrayLike, Hidden, LayerContext, Part, Source, State, UserError
+
+TAPS = 'taps'  # the Linen collection
+_LINEN = ('name', 'parent')  # fields of every Linen module
+
+
+def context_of(module: nn.Module, x: Any, context: Any) -> LayerContext:
+    """Return the context of whole sequences x; without one, positions are 0 to T-1 and every row is one document.
+
+    Raises:
+        UserError: the context is not a LayerContext, or a segment is in two pieces.
+    """
+    if context is None:
+        return LayerContext(positions_of(x))
+    if not isinstance(context, LayerContext):
+        raise UserError(
+            f'{_called(type(module))}: context must be a LayerContext of saccade.types, not {type(context).__name__}; '
+            f'for cross-attention to y: LayerContext(positions, source=Source(y, source_positions))'
+        )
+    context.require_whole_segments()
+    return on_device(context)
+
+
+def positions_of(x: Array) -> Int[Array, 'B T']:
+    """Return the positions 0 to T-1 of whole sequences, one document a row."""
+    return jnp.broadcast_to(jnp.arange(x.shape[1]), x.shape[:2])
+
+
+def on_device(value: Any) -> Any:
+    """Return NumPy arrays, lists, and those in a context, as JAX arrays; anything else unchanged."""
+    if isinstance(value, list | np.ndarray):
+        return jnp.asarray(value)
+    if isinstance(value, LayerContext | Source):
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+    return value
+
+
+def as_part(value: Any) -> Any:
+    """Return the part of a module, mask, class or function, and of each in a list or dict; others unchanged."""
+    if isinstance(value, Part | None):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        known = [each for each in dataclasses.fields(value) if each.init and each.name not in _LINEN]
+        given = {each.name: getattr(value, each.name) for each in known}
+        chosen = sorted(each.name for each in known if given[each.name] is not each.default)
+        return Part(type(value), tuple((name, given[name]) for name in chosen))
+    if callable(value):
+        return Part(value)
+    if isinstance(value, list | tuple):
+        return tuple(map(as_part, value))
+    if isinstance(value, Mapping) and 'use' not in value:
+        return {name: as_part(item) for name, item in value.items()}
+    return value
+
+
+def _checked(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor of a class that checks its arguments and turns parts into factories.
+
+    Its own signature has no annotations: type checkers of calls, such as jaxtyping's, would refuse a module for a part.
+    """
+
+    def checked(self: nn.Module, **given: Any) -> None:
+        apart = {name: given.pop(name) for name in (*_LINEN, *type(self).python_only) if name in given}
+        arguments = tuple((name, as_part(value)) for name, value in given.items())
+        try:
+            bound = _bound_once(type(self), arguments, tuple(type(value) for _, value in arguments))
+        except TypeError:  # an argument that cannot be hashed, such as a dict
+            bound = _bound(type(self), arguments)
+        init(self, **dict(bound), **apart)
+
+    signature = inspect.signature(init)
+    bare = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+    checked.__signature__ = signature.replace(parameters=bare, return_annotation=signature.empty)
+    checked.__name__, checked.__qualname__, checked.__module__ = init.__name__, init.__qualname__, init.__module__
+    return checked
+
+
+def _bound(made: type, arguments: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    return bind(made, dict(arguments), _called(made)).arguments
+
+
+@functools.lru_cache(4096)
+def _bound_once(
+    made: type, arguments: tuple[tuple[str, Any], ...], types: tuple[type, ...]
+) -> tuple[tuple[str, Any], ...]:
+    """Check arguments as `_bound` does, but equal ones of the same types only once: most modules come from a config."""
+    return _bound(made, arguments)
+
+
+def _called(made: type) -> str:
+    """The name of a class in Python: saccade.MultiHead, models.Mine."""
+    return f'{made.__module__.partition(".")[0]}.{made.__name__}'
+
+
+def _in_dtype_of_input(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that casts its input x to the module's `dtype`, if it has one, and computes in the dtype of x."""
+
+    @functools.wraps(method)
+    def computed(self: nn.Module, x: Any, *rest: Any, **more: Any) -> Any:
+        x, dtype = on_device(x), getattr(self, 'dtype', None)
+        x = x if dtype is None else x.astype(dtype)
+        with computing_in(x.dtype):
+            return method(self, x, *rest, **more)
+
+    return computed
+
+
+class Module(nn.Module):
+    """Base class of parts that are Linen modules.
+
+    Attributes:
+        of_hidden: methods whose first argument is hidden states x, in whose dtype they compute.
+        python_only: fields that a config cannot set.
+    """
+
+    of_hidden: ClassVar[tuple[str, ...]] = ()
+    python_only: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        for name in {*cls.of_hidden} & vars(cls).keys():
+            setattr(cls, name, _in_dtype_of_input(vars(cls)[name]))
+        super().__init_subclass__(**{'kw_only': True, **options})
+        cls.__init__ = _checked(cls.__init__)
+
+
+class Transform(Module):
+    """Base class of norms, feed-forward layers and positions of tokens: `__call__` computes in the dtype of x."""
+
+    of_hidden = ('__call__',)
+
+
+class Layer(Module):
+    """Base class of mixers, blocks and stacks: one method, `mix`, runs whole sequences and chunks of tokens.
+
+    Attributes:
+        dtype: dtype to which the input is cast; None for the input's own.
+    """
+
+    of_hidden = ('mix', 'init_state')
+    python_only = ('dtype',)
+
+    dtype: Any = None
+
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Run the layer. Abstract; a method that makes parameters is compact.
+
+        Args:
+            state: decoding state of the tokens before x; None where x holds whole sequences.
+
+        Returns:
+            The output, and the decoding state after x, which has no meaning where `state` is None.
+        """
+        raise NotImplementedError
+
+    def __call__(self, x: ArrayLike, context: Any = None, train: bool = False) -> Hidden:
+        """Run whole sequences. Without a context, positions are 0 to T-1 and every row is one document."""
+        x = on_device(x)
+        return self.mix(x, context_of(self, x, context), train, None)[0]
+
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the layer; return its output and the state after it."""
+        return self.mix(x, context, False, state)
+
+    def tap(self, name: str, value: Any) -> Any:
+        """Return a value, which is also stored under its name in the collection `taps` if that is mutable."""
+        if self.is_mutable_collection(TAPS) and not self.is_initializing():
+            self.put_variable(TAPS, name, value)
+        return value
