@@ -18,8 +18,10 @@ from test_hub_images import CLIP, SIGLIP, VIT
 from test_hub_seq2seq import GATED, MARIAN, T5
 
 from saccade.build import build
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.data.tokenizer.word_piece import WordPiece
 from saccade.hub.export import Format, Source, export
-from saccade.hub.family import families, find_family
+from saccade.hub.family import ONE_TEXT, families, find_family
 from saccade.hub.load import load, spec_of
 from saccade.types import Part, UserError
 
@@ -30,6 +32,21 @@ TOWER = {
 WORDS = TOWER | {'vocab_size': 11, 'max_position_embeddings': 6}
 MISTRAL = LLAMA | {'model_type': 'mistral', 'sliding_window': 3, 'attention_bias': None, 'mlp_bias': None}
 GEMMA2 = LLAMA | {'model_type': 'gemma2', 'mlp_bias': None, 'hidden_act': None, 'query_pre_attn_scalar': 5}
+GEMMA3 = GEMMA2 | {'model_type': 'gemma3_text', 'num_hidden_layers': 8}
+BART = MARIAN | {'model_type': 'bart'}
+NEOX = LLAMA | {'model_type': 'gpt_neox', 'hidden_size': 32, 'hidden_act': 'gelu', 'attention_bias': None}
+OPT = LLAMA | {'model_type': 'opt', 'ffn_dim': 10, 'activation_function': 'relu'}
+PHI = LLAMA | {'model_type': 'phi', 'head_dim': 8, 'hidden_act': 'gelu_new'}
+EXPERTS = LLAMA | {
+    'attention_bias': None, 'num_local_experts': 3, 'num_experts_per_tok': 2, 'num_key_value_heads': 2,
+}  # fmt: skip
+MODERN = LLAMA | {
+    'model_type': 'modernbert', 'hidden_size': 16, 'num_hidden_layers': 5, 'hidden_act': None,
+    'tie_word_embeddings': None, 'architectures': ['ModernBertForMaskedLM'],
+}  # fmt: skip
+MAMBA = LLAMA | {
+    'model_type': 'mamba2', 'num_heads': 4, 'head_dim': 6, 'state_size': 5, 'n_groups': 1, 'attention_bias': None,
+}  # fmt: skip
 TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
 SMALL: dict[str, dict[str, Any]] = {
     'gpt2': GPT2,
@@ -220,6 +237,17 @@ def test_a_family_from_outside_the_package(tmp_path, monkeypatch):
     back = load(tmp_path / 'out')
     assert build(back.spec) == model
     assert_same(back.params, params)
+
+
+def test_the_end_of_a_caption_is_named_where_clip_pools_it(tmp_path):
+    tokenizer = WordPiece(vocabulary=60, end=None, specials=BERT).train(['a red square', 'a blue circle'] * 5)
+    model, params = made(SMALL['clip'] | {'text_config': WORDS | {'vocab_size': 60}})
+    export(Source(model, params, tokenizer), tmp_path / 'out')
+    texts = json.loads((tmp_path / 'out' / 'config.json').read_text())['text_config']
+    ids = {name: tokenizer.special(token) for name, token in (('bos', '[CLS]'), ('eos', '[SEP]'), ('pad', '[PAD]'))}
+    assert {name: texts[f'{name}_token_id'] for name in ids} == ids
+    assert not (tmp_path / 'out' / 'generation_config.json').exists()
+    assert load(tmp_path / 'out').open_tokenizer().encode('a red') == tokenizer.encode('a red')
 
 
 def test_an_existing_folder_is_left_alone(tmp_path):

@@ -3,6 +3,7 @@
 """Loaded models against transformers itself: random weights, saved by its `save_pretrained`, loaded by our hub."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from saccade.build import build
 from saccade.hub.load import load
@@ -77,6 +79,28 @@ def llama(**settings: Any) -> Any:
     return _random(transformers.LlamaForCausalLM(config))
 
 
+SMALL = {
+    'vocab_size': 32, 'max_position_embeddings': 64, 'hidden_size': 32, 'intermediate_size': 44,
+    'num_hidden_layers': 2, 'num_attention_heads': 4,
+}  # fmt: skip
+GEMMA3 = {
+    'num_key_value_heads': 2, 'head_dim': 10, 'sliding_window': 3, 'query_pre_attn_scalar': 7, 'vocab_size': 37,
+}  # fmt: skip
+KINDS = ['sliding_attention', 'sliding_attention', 'full_attention']
+OPT = {key: value for key, value in SMALL.items() if key != 'intermediate_size'} | {'ffn_dim': 44}
+MAMBA = {
+    'vocab_size': 32, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_heads': 4, 'head_dim': 16, 'state_size': 5,
+    'n_groups': 1, 'chunk_size': 4,
+}  # fmt: skip
+OTHERS = {
+}  # fmt: skip
+
+
+def decoder(name: str, **settings: Any) -> Any:
+    made = getattr(transformers, name)
+    return _random(made(made.config_class(**{**SMALL, **settings}, **_marks())))
+
+
 def _marks() -> dict[str, Any]:
     """No token ends generation."""
     return {'bos_token_id': None, 'eos_token_id': None, 'pad_token_id': 0}
@@ -135,6 +159,7 @@ def assert_equal(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 CASES = {f'gpt2, {name}': (gpt2, settings) for name, settings in GPT2.items()}
 CASES |= {f'llama, {name}': (llama, settings) for name, settings in LLAMA.items()}
+CASES |= {name: (partial(decoder, architecture), settings) for name, (architecture, settings) in OTHERS.items()}
 
 
 @pytest.fixture(scope='module', params=CASES.values(), ids=CASES)
