@@ -62,6 +62,7 @@ SMALL: dict[str, dict[str, Any]] = {
     'phi3': LLAMA | {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
+    'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
     'gemma': LLAMA | {'model_type': 'gemma', 'mlp_bias': None, 'hidden_act': 'gelu_pytorch_tanh'},
     'gemma2': GEMMA2,

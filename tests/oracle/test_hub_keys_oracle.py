@@ -124,6 +124,7 @@ CASES = {
     ),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'olmo2': Case('Olmo2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),

@@ -93,6 +93,10 @@ MAMBA = {
     'n_groups': 1, 'chunk_size': 4,
 }  # fmt: skip
 OTHERS = {
+    'olmo2': ('Olmo2ForCausalLM', {'num_key_value_heads': 2}),
+    'olmo2, biases, wide heads, tied': (
+        'Olmo2ForCausalLM', {'attention_bias': True, 'head_dim': 10, 'tie_word_embeddings': True},
+    ),
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from saccade.attention.base import in_words
 from saccade.attention.cache import Cache, heads_first, slots_for
 from saccade.axes import flat, parameter
 from saccade.ops.mask import MaskBase, within_segments
-from saccade.ops.project import each_head, merge_heads, project, project_together
+from saccade.ops.project import all_heads, each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import OnFeatures, require_no_distance
 from saccade.types import (
@@ -90,6 +90,7 @@ class MultiHead(Layer):
         terms: further score terms, in order, after the position's own; one with parameters is a module whose `terms`
             makes it, as a position's does, and one that reads x a module with `features` too.
         head_norm: of each query and of each key over H, before the positions; one for all queries, one for all keys.
+        norm_together: whether `head_norm` is over all heads of a token together, N H features, as in OLMo 2.
         gate: function of a projection of x that each head's output is multiplied by.
         fused: project with the kernels side by side, as one matrix product.
         bias: of the query, key and value projections.
@@ -111,6 +112,7 @@ class MultiHead(Layer):
     scale: Positive | None = None
     terms: tuple[Part[ScoreTerm] | Part[TermMaker], ...] = ()
     head_norm: Part[Norm] | None = None
+    norm_together: bool = False
     gate: Part | None = None
     fused: bool = False
     bias: bool = False
@@ -153,7 +155,8 @@ class MultiHead(Layer):
             heads = self.project_heads({'query': x}, D)
         if self.head_norm is not None:
             norms = {'query': context.real} | ({'key': source.real} if made is None else {})
-            heads |= {of: each_head(self.head_norm(name=f'{of}_norm'), heads[of], real) for of, real in norms.items()}
+            apply = all_heads if self.norm_together else each_head
+            heads |= {of: apply(self.head_norm(name=f'{of}_norm'), heads[of], real) for of, real in norms.items()}
         return (heads['query'], heads['key'], heads['value']) if made is None else (heads['query'], *made)
 
     def rotate(
