@@ -63,6 +63,7 @@ SMALL: dict[str, dict[str, Any]] = {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
     'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
+    'mt5': T5 | {'model_type': 'mt5'},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
     'gemma': LLAMA | {'model_type': 'gemma', 'mlp_bias': None, 'hidden_act': 'gelu_pytorch_tanh'},
     'gemma2': GEMMA2,

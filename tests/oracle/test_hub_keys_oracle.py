@@ -123,6 +123,7 @@ CASES = {
         {'logits': 'logits'},
     ),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
+    'mt5': Case('MT5ForConditionalGeneration', T5 | {'feed_forward_proj': 'gated-gelu'}, {'logits': 'logits'}),
     'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'olmo2': Case('Olmo2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
