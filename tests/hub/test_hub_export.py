@@ -63,6 +63,9 @@ SMALL: dict[str, dict[str, Any]] = {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
     'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
+    'bart': BART,
+    'mbart': BART | {'model_type': 'mbart'},
+    'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},
     'mt5': T5 | {'model_type': 'mt5'},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
     'gemma': LLAMA | {'model_type': 'gemma', 'mlp_bias': None, 'hidden_act': 'gelu_pytorch_tanh'},
@@ -220,6 +223,19 @@ def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes
     )
     for found, wanted in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_sinusoids_are_written_as_a_table(tmp_path):
+    """Pegasus holds our translation models with norms before the branches, whose sines and cosines alternate."""
+    model = made(SMALL['pegasus'])[0]
+    towers = {name: model[name].replace(position=part('position.sinusoid:Sinusoid')) for name in ('encoder', 'decoder')}
+    model, inputs = model.replace(**towers), jax.tree.map(jnp.asarray, 2 * ONE_TEXT)
+    params = model().init(jax.random.key(0), *inputs, False)['params']
+    assert export(Source(model, params), tmp_path / 'out').config['model_type'] == 'pegasus'
+    table = load(tmp_path / 'out').params['decoder']['position']['positions']
+    angle = np.arange(9) / 10000 ** (2 / 12)
+    np.testing.assert_allclose(table[:, 2], np.sin(angle), atol=1e-6)
+    np.testing.assert_allclose(table[:, 3], np.cos(angle), atol=1e-6)
 
 
 def test_a_family_from_outside_the_package(tmp_path, monkeypatch):

@@ -86,6 +86,7 @@ CASES = {
     'albert': Case(
         'AlbertForPreTraining', BERT | {'embedding_size': 8}, {'masked': 'prediction_logits', 'pooled': 'sop_logits'}
     ),
+    'bart': Case('BartForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'bert': Case('BertForPreTraining', BERT, {'masked': 'prediction_logits', 'pooled': 'seq_relationship_logits'}),
     'clip': Case(
         'CLIPModel',
@@ -122,10 +123,12 @@ CASES = {
         TRANSLATOR,
         {'logits': 'logits'},
     ),
+    'mbart': Case('MBartForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'mt5': Case('MT5ForConditionalGeneration', T5 | {'feed_forward_proj': 'gated-gelu'}, {'logits': 'logits'}),
     'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'olmo2': Case('Olmo2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'pegasus': Case('PegasusForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
