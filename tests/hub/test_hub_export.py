@@ -63,6 +63,10 @@ SMALL: dict[str, dict[str, Any]] = {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
     'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
+    'modernbert': MODERN,
+    'modernbert, every bias, trunk': MODERN | {
+        'norm_bias': True, 'classifier_bias': True, 'architectures': ['ModernBertModel'], 'num_hidden_layers': 1,
+    },
     'bart': BART,
     'mbart': BART | {'model_type': 'mbart'},
     'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},

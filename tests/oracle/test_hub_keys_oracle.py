@@ -125,6 +125,13 @@ CASES = {
     ),
     'mbart': Case('MBartForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
+    'modernbert': Case(
+        'ModernBertForMaskedLM',
+        BERT | {
+            'num_hidden_layers': 3, 'local_attention': 4, 'layer_types': ['full_attention', *2 * ['sliding_attention']],
+        },
+        {'masked': 'logits'},
+    ),
     'mt5': Case('MT5ForConditionalGeneration', T5 | {'feed_forward_proj': 'gated-gelu'}, {'logits': 'logits'}),
     'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'olmo2': Case('Olmo2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
