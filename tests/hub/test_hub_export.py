@@ -63,6 +63,13 @@ SMALL: dict[str, dict[str, Any]] = {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
     'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
+    'gpt_neox': NEOX,
+    'gpt_neox, one after another': NEOX | {'use_parallel_residual': False, 'tie_word_embeddings': True},
+    'opt': OPT,
+    'opt, norms after': OPT | {'do_layer_norm_before': False, 'enable_bias': False},
+    'opt, no last norm': OPT | {'_remove_final_layer_norm': True, 'layer_norm_elementwise_affine': False},
+    'phi': PHI,
+    'phi, normed': PHI | {'qk_layernorm': True, 'head_dim': None, 'hidden_size': 32},
     'modernbert': MODERN,
     'modernbert, every bias, trunk': MODERN | {
         'norm_bias': True, 'classifier_bias': True, 'architectures': ['ModernBertModel'], 'num_hidden_layers': 1,

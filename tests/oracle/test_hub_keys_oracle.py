@@ -117,6 +117,7 @@ CASES = {
         {'vocab_size': 32, 'n_positions': 16, 'n_embd': 16, 'n_layer': 2, 'n_head': 2, **ENDS},
         {'logits': 'logits'},
     ),
+    'gpt_neox': Case('GPTNeoXForCausalLM', BERT | {'hidden_size': 32}, {'logits': 'logits'}),
     'llama': Case('LlamaForCausalLM', BERT, {'logits': 'logits'}),
     'marian': Case(
         'MarianMTModel',
@@ -135,7 +136,13 @@ CASES = {
     'mt5': Case('MT5ForConditionalGeneration', T5 | {'feed_forward_proj': 'gated-gelu'}, {'logits': 'logits'}),
     'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'olmo2': Case('Olmo2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'opt': Case(
+        'OPTForCausalLM',
+        {key: value for key, value in BERT.items() if key != 'intermediate_size'} | {'ffn_dim': 24},
+        {'logits': 'logits'},
+    ),
     'pegasus': Case('PegasusForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
+    'phi': Case('PhiForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),

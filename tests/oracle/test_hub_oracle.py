@@ -93,9 +93,32 @@ MAMBA = {
     'n_groups': 1, 'chunk_size': 4,
 }  # fmt: skip
 OTHERS = {
+    'gpt_neox': ('GPTNeoXForCausalLM', {'hidden_size': 64}),
+    'gpt_neox, one branch after another, tied, no biases of attention': (
+        'GPTNeoXForCausalLM',
+        {
+            'use_parallel_residual': False, 'tie_word_embeddings': True, 'attention_bias': False, 'hidden_act': 'relu',
+            'rope_parameters': {
+                'rope_type': 'linear', 'rope_theta': 50.0, 'factor': 3.0, 'partial_rotary_factor': 0.5
+            },
+        },
+    ),
     'olmo2': ('Olmo2ForCausalLM', {'num_key_value_heads': 2}),
     'olmo2, biases, wide heads, tied': (
         'Olmo2ForCausalLM', {'attention_bias': True, 'head_dim': 10, 'tie_word_embeddings': True},
+    ),
+    'opt': ('OPTForCausalLM', OPT),
+    'opt, norms after, GELU, untied': (
+        'OPTForCausalLM',
+        OPT | {'do_layer_norm_before': False, 'activation_function': 'gelu', 'tie_word_embeddings': False},
+    ),
+    'opt, no biases, no last norm': (
+        'OPTForCausalLM',
+        OPT | {'enable_bias': False, 'layer_norm_elementwise_affine': False, '_remove_final_layer_norm': True},
+    ),
+    'phi': ('PhiForCausalLM', {}),
+    'phi, normed queries and keys, grouped': (
+        'PhiForCausalLM', {'qk_layernorm': True, 'num_key_value_heads': 2, 'partial_rotary_factor': 0.25},
     ),
 }  # fmt: skip
 
