@@ -63,6 +63,14 @@ SMALL: dict[str, dict[str, Any]] = {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
     'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
+    'gemma3_text': GEMMA3,
+    'gemma3_text, another pattern': GEMMA3 | {
+        'num_hidden_layers': 5, 'layer_types': [*2 * ['sliding_attention', 'full_attention'], 'sliding_attention'],
+        'rope_parameters': {
+            'full_attention': {'rope_type': 'linear', 'factor': 8.0, 'rope_theta': 70.0},
+            'sliding_attention': {'rope_type': 'default', 'rope_theta': 30.0},
+        },
+    },
     'gpt_neox': NEOX,
     'gpt_neox, one after another': NEOX | {'use_parallel_residual': False, 'tie_word_embeddings': True},
     'opt': OPT,
@@ -234,6 +242,20 @@ def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes
     )
     for found, wanted in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_layers_of_a_kind_that_the_family_lacks(tmp_path):
+    """A kind of layer that the config names, a list of another length, and a block without its norm."""
+    for kinds, words in (
+        (['chunked_attention', *7 * ['full_attention']], "layer_types is 'chunked_attention' in a layer"),
+        (['full_attention'], "layer_types is ['full_attention'], which is not of 8 layers"),
+    ):
+        with pytest.raises(UserError) as error:
+            made(GEMMA3 | {'layer_types': kinds})
+        assert words in str(error.value)
+    model = changed(MODERN, first_blocks=(), last_blocks=(), layers=3)
+    with pytest.raises(UserError, match='block must have no norm before the mixer in the first layer'):
+        export(Source(model, {}), tmp_path / 'out', Format('modernbert'))
 
 
 def test_sinusoids_are_written_as_a_table(tmp_path):

@@ -112,6 +112,14 @@ CASES = {
         BERT | {'num_key_value_heads': 1, 'head_dim': 6, 'sliding_window': 3, 'query_pre_attn_scalar': 5},
         {'logits': 'logits'},
     ),
+    'gemma3_text': Case(
+        'Gemma3ForCausalLM',
+        BERT | {
+            'num_hidden_layers': 3, 'num_key_value_heads': 1, 'head_dim': 6, 'sliding_window': 3,
+            'query_pre_attn_scalar': 5, 'layer_types': ['sliding_attention', 'sliding_attention', 'full_attention'],
+        },
+        {'logits': 'logits'},
+    ),
     'gpt2': Case(
         'GPT2LMHeadModel',
         {'vocab_size': 32, 'n_positions': 16, 'n_embd': 16, 'n_layer': 2, 'n_head': 2, **ENDS},

@@ -93,6 +93,14 @@ MAMBA = {
     'n_groups': 1, 'chunk_size': 4,
 }  # fmt: skip
 OTHERS = {
+    'gemma3_text': ('Gemma3ForCausalLM', GEMMA3 | {'num_hidden_layers': 8}),
+    'gemma3_text, another pattern, bounded logits': (
+        'Gemma3ForCausalLM',
+        GEMMA3 | {
+            'num_hidden_layers': 7, 'layer_types': [*KINDS, *KINDS, KINDS[0]], 'final_logit_softcapping': 2.0,
+            'attention_bias': True,
+        },
+    ),
     'gpt_neox': ('GPTNeoXForCausalLM', {'hidden_size': 64}),
     'gpt_neox, one branch after another, tied, no biases of attention': (
         'GPTNeoXForCausalLM',
