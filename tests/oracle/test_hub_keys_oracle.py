@@ -134,6 +134,7 @@ CASES = {
     ),
     'mbart': Case('MBartForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
+    'mixtral': Case('MixtralForCausalLM', EXPERTS | {'num_local_experts': 4}, {'logits': 'logits'}),
     'modernbert': Case(
         'ModernBertForMaskedLM',
         BERT | {
@@ -154,6 +155,11 @@ CASES = {
     'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
+    'qwen3_moe': Case(
+        'Qwen3MoeForCausalLM',
+        EXPERTS | {'num_experts': 4, 'moe_intermediate_size': 10, 'mlp_only_layers': [1]},
+        {'logits': 'logits'},
+    ),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
     'xlm-roberta': Case('XLMRobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
     'siglip': Case(

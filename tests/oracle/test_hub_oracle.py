@@ -111,6 +111,14 @@ OTHERS = {
             },
         },
     ),
+    'mixtral': ('MixtralForCausalLM', {'num_local_experts': 4, 'num_key_value_heads': 2}),
+    'mixtral, windows, three of five': (
+        'MixtralForCausalLM',
+        {
+            'num_local_experts': 5, 'num_experts_per_tok': 3, 'num_key_value_heads': 1, 'sliding_window': 3,
+            'head_dim': 10,
+        },
+    ),
     'olmo2': ('Olmo2ForCausalLM', {'num_key_value_heads': 2}),
     'olmo2, biases, wide heads, tied': (
         'Olmo2ForCausalLM', {'attention_bias': True, 'head_dim': 10, 'tie_word_embeddings': True},
@@ -127,6 +135,18 @@ OTHERS = {
     'phi': ('PhiForCausalLM', {}),
     'phi, normed queries and keys, grouped': (
         'PhiForCausalLM', {'qk_layernorm': True, 'num_key_value_heads': 2, 'partial_rotary_factor': 0.25},
+    ),
+    'qwen3_moe': (
+        'Qwen3MoeForCausalLM',
+        {'num_experts': 4, 'num_experts_per_tok': 2, 'moe_intermediate_size': 20, 'num_key_value_heads': 2},
+    ),
+    'qwen3_moe, renormalised, a dense layer': (
+        'Qwen3MoeForCausalLM',
+        {
+            'num_experts': 5, 'num_experts_per_tok': 3, 'moe_intermediate_size': 20, 'num_key_value_heads': 1,
+            'norm_topk_prob': True, 'mlp_only_layers': [0], 'num_hidden_layers': 3, 'attention_bias': True,
+            'head_dim': 10,
+        },
     ),
 }  # fmt: skip
 
@@ -226,6 +246,17 @@ def test_greedy_decoding_from_prompts_of_two_lengths(pair):
         torch.tensor(prompt), attention_mask=torch.tensor(present), max_new_tokens=NEW_TOKENS, do_sample=False
     )
     np.testing.assert_array_equal(ours.greedy(prompt, present), expected.numpy())
+
+
+@pytest.mark.parametrize('name', ['mixtral', 'qwen3_moe, renormalised, a dense layer'])
+def test_experts_in_one_tensor(tmp_path, name):
+    """The layout that version 5 of transformers has in memory."""
+    family, settings = CASES[name]
+    theirs = family(**settings)
+    theirs.save_pretrained(tmp_path, save_original_format=False)
+    with safe_open(tmp_path / 'model.safetensors', 'np') as file:
+        assert any(tensor.endswith('experts.gate_up_proj') for tensor in file.keys())  # noqa: SIM118
+    assert_equal(Loaded(tmp_path).logits(), their_logits(theirs))
 
 
 @pytest.mark.parametrize(('family', 'dtype'), [(gpt2, 'float16'), (llama, 'bfloat16')])
