@@ -84,6 +84,8 @@ SMALL: dict[str, dict[str, Any]] = {
     'modernbert, every bias, trunk': MODERN | {
         'norm_bias': True, 'classifier_bias': True, 'architectures': ['ModernBertModel'], 'num_hidden_layers': 1,
     },
+    'mamba2': MAMBA,
+    'mamba2, groups, no bias of the convolution': MAMBA | {'n_groups': 2, 'use_conv_bias': False, 'chunk_size': 3},
     'bart': BART,
     'mbart': BART | {'model_type': 'mbart'},
     'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},

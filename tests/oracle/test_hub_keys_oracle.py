@@ -127,6 +127,7 @@ CASES = {
     ),
     'gpt_neox': Case('GPTNeoXForCausalLM', BERT | {'hidden_size': 32}, {'logits': 'logits'}),
     'llama': Case('LlamaForCausalLM', BERT, {'logits': 'logits'}),
+    'mamba2': Case('Mamba2ForCausalLM', MAMBA, {'logits': 'logits'}),
     'marian': Case(
         'MarianMTModel',
         TRANSLATOR,

@@ -111,6 +111,10 @@ OTHERS = {
             },
         },
     ),
+    'mamba2': ('Mamba2ForCausalLM', MAMBA),
+    'mamba2, groups, tied': (
+        'Mamba2ForCausalLM', MAMBA | {'n_groups': 2, 'tie_word_embeddings': True, 'use_conv_bias': False},
+    ),
     'mixtral': ('MixtralForCausalLM', {'num_local_experts': 4, 'num_key_value_heads': 2}),
     'mixtral, windows, three of five': (
         'MixtralForCausalLM',
