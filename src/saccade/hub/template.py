@@ -133,8 +133,9 @@ class Activation(Leaf):
         return read_activation(inner, key, self.default)
 
     def write(self, value: Any, place: Place) -> dict[str, Any]:
-        """Return the setting that names the function."""
-        return {self.key: activation_name(value)}
+        """Return the setting that names the function; of several names, the default."""
+        name = activation_name(value)
+        return {self.key: self.default if ACTIVATIONS.get(self.default) == ACTIVATIONS[name] else name}
 
 
 @dataclass(frozen=True)
