@@ -158,7 +158,7 @@ CASES = {
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
     'qwen3_moe': Case(
         'Qwen3MoeForCausalLM',
-        EXPERTS | {'num_experts': 4, 'moe_intermediate_size': 10, 'mlp_only_layers': [1]},
+        EXPERTS | {'num_experts': 4, 'moe_intermediate_size': 12, 'mlp_only_layers': [1]},
         {'logits': 'logits'},
     ),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
@@ -275,6 +275,8 @@ OF_FAMILY = {
 }  # fmt: skip
 # Values that go together.
 ALSO = {
+    ('gemma3_text', '', 'num_hidden_layers'): {'layer_types': 3 * ['sliding_attention', 'full_attention']},
+    ('modernbert', '', 'num_hidden_layers'): {'layer_types': 3 * ['full_attention', 'sliding_attention']},
     ('mamba2', '', 'expand'): {'num_heads': 8},
     ('mamba2', '', 'hidden_size'): {'num_heads': 8},
     ('mamba2', '', 'num_heads'): {'head_dim': 4},

@@ -30,7 +30,7 @@ FAMILY = family(
     ),
     Keys(
         required={**WINDOW, 'use_bidirectional_attention': False},
-        harmless=('attn_logit_softcapping',),
+        harmless=('attn_logit_softcapping', '_sliding_window_pattern'),
         defaults={'head_dim': 256, 'num_key_value_heads': 4, 'sliding_window': 4096},
         nullable=('sliding_window',),
     ),

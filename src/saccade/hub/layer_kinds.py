@@ -76,7 +76,8 @@ class _Blocks(Leaf):
 
     def read(self, config: Config) -> Any:
         """Return the specs of the blocks."""
-        made = _grouped([filled(self.templates[kind], config) for kind in self.kinds(config)])[self.field]
+        specs = {kind: filled(template, config) for kind, template in self.templates.items()}
+        made = _grouped([specs[kind] for kind in self.kinds(config)])[self.field]
         return made[0] if self.field == 'block' and len(made) == 1 else made
 
     def written(self, value: Any, place: Place) -> Iterator[Written | str]:

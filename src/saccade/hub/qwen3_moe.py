@@ -45,6 +45,7 @@ FAMILY = family(
         aliases={'num_experts': 'num_local_experts'},
         defaults={
             'num_key_value_heads': 4, 'num_experts_per_tok': 8, 'num_local_experts': 128, 'moe_intermediate_size': 768,
+            'intermediate_size': 6144,
         },
     ),
     like='llama',
