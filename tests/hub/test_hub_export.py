@@ -257,6 +257,8 @@ def test_layers_of_a_kind_that_the_family_lacks(tmp_path):
         with pytest.raises(UserError) as error:
             made(GEMMA3 | {'layer_types': kinds})
         assert words in str(error.value)
+    with pytest.raises(UserError, match='num_hidden_layers must be at most 1000, not 100000000'):
+        made(GEMMA3 | {'num_hidden_layers': 10**8, 'layer_types': None})
     model = changed(MODERN, first_blocks=(), last_blocks=(), layers=3)
     with pytest.raises(UserError, match='block must have no norm before the mixer in the first layer'):
         export(Source(model, {}), tmp_path / 'out', Format('modernbert'))
