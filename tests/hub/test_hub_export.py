@@ -77,7 +77,7 @@ SMALL: dict[str, dict[str, Any]] = {
     'opt, norms after': OPT | {'do_layer_norm_before': False, 'enable_bias': False},
     'opt, no last norm': OPT | {'_remove_final_layer_norm': True, 'layer_norm_elementwise_affine': False},
     'phi': PHI,
-    'phi, normed': PHI | {'qk_layernorm': True, 'head_dim': None, 'hidden_size': 32},
+    'phi, normed': PHI | {'qk_layernorm': True, 'hidden_size': 32},
     'mixtral': EXPERTS | {'model_type': 'mixtral', 'mlp_bias': None},
     'qwen3_moe': EXPERTS | {'model_type': 'qwen3_moe', 'mlp_only_layers': [0], 'moe_intermediate_size': 5},
     'modernbert': MODERN,
