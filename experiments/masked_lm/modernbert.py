@@ -8,8 +8,8 @@ r"""ModernBERT base: pre-norm without biases, GeGLU, rotary positions, a window 
 Warner et al. 2024, "Smarter, Better, Faster, Longer: A Modern Bidirectional Encoder for Fast, Memory Efficient, and
 Long Context Finetuning and Inference", https://arxiv.org/abs/2412.13663, section 2 and appendices A and B. Layers with
 a window rotate by a base of 10,000, the others by 160,000 (10,000 until the context grows from 1024 to 8192 tokens).
-30% of the tokens are predicted. 149,656,000 parameters, including a bias of 768 in the masked head's hidden layer that
-the published model lacks. AdamW replaces StableAdamW, and the batch size is constant. For accelerators.
+30% of the tokens are predicted. 149,655,232 parameters. AdamW replaces StableAdamW, and the batch size is constant. For
+accelerators.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def get_config() -> ConfigDict:
         first_blocks=[everywhere(dict(mixer=dict(use='norm.none:NoNorm')))],  # the embedding has a norm already
         block=[local(), local(), everywhere({})],
         norm=norm,
-        heads=dict(masked=MASKED | dict(norm=norm)),
+        heads=dict(masked=MASKED | dict(norm=norm, hidden_bias=False)),
     )
     config.task.share = 0.3
     config.data.pairing = dict(use='data.encoder.pairing:OnePassage')

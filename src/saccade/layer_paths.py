@@ -36,9 +36,20 @@ def in_order(repeats: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """Yield (group name, repeat) of each layer of a stack, first to last, from the number of repeats by group name."""
     for group in _GROUPS:
         names = [name for name in repeats if name.startswith(f'{group}_')]
-        names.sort(key=lambda name: int(name.rpartition('_')[2]))
+        names.sort(key=_place)
         for repeat in range(repeats[names[0]] if names else 0):
             yield from ((name, repeat) for name in names)
+
+
+def numbers(repeats: Mapping[str, int]) -> dict[str, range]:
+    """Return the layer numbers (from 0) of each group of a stack, from the number of repeats by group name."""
+    found, start = {}, 0
+    for group in _GROUPS:
+        names = sorted((name for name in repeats if name.startswith(f'{group}_')), key=_place)
+        stop = start + sum(repeats[name] for name in names)
+        found |= {name: range(start + place, stop, len(names)) for place, name in enumerate(names)}
+        start = stop
+    return found
 
 
 def layer_numbers(tree: PyTree) -> dict[str | None, dict[str, tuple[int, ...]]]:
@@ -51,12 +62,14 @@ def layer_numbers(tree: PyTree) -> dict[str | None, dict[str, tuple[int, ...]]]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if found := IN_A_STACK.match(jax.tree_util.keystr(path, simple=True, separator='/')):
             repeats.setdefault(found['tower'], {})[found['group']] = leaf.shape[0]
-    numbers: dict[str | None, dict[str, tuple[int, ...]]] = {}
-    for tower, names in repeats.items():
-        numbers[tower] = dict.fromkeys(names, ())
-        for number, (name, _) in enumerate(in_order(names), start=1):
-            numbers[tower][name] += (number,)
-    return numbers
+    return {
+        tower: {name: tuple(number + 1 for number in layers) for name, layers in numbers(names).items()}
+        for tower, names in repeats.items()
+    }
+
+
+def _place(group: str) -> int:
+    return int(group.rpartition('_')[2])
 
 
 def hand_on(module: nn.Module, name: str, value: PyTree) -> None:

@@ -183,13 +183,23 @@ def test_attention_is_four_products_with_fused_projections(fused, products):
 
 
 @pytest.mark.long
-def test_head_norm_is_over_each_head_before_the_positions():
-    spec = changed(head_norm={'use': 'norm.rms:RMSNorm'}, position={'use': 'position.rotary:Rotary'}, heads=2)
+@pytest.mark.parametrize('together', [False, True])
+def test_head_norm_is_over_each_head_or_over_all_before_the_positions(together):
+    spec = changed(
+        head_norm={'use': 'norm.rms:RMSNorm'},
+        norm_together=together,
+        position={'use': 'position.rotary:Rotary'},
+        heads=2,
+        key_value_heads=1,
+    )
     params = params_of(spec)
     p = params['params']
     roots = {name: np.einsum('btd,dnh->btnh', X, p[name]) for name in ('query', 'key')}
+    over = (-2, -1) if together else -1
     normed = {
-        name: y / np.sqrt((y**2).mean(-1, keepdims=True) + 1e-6) * p[f'{name}_norm']['scale']
+        name: y
+        / np.sqrt((y**2).mean(over, keepdims=True) + 1e-6)
+        * p[f'{name}_norm']['scale'].reshape(-1 if together else 1, D // 2)
         for name, y in roots.items()
     }
     seen = {}

@@ -72,7 +72,7 @@ def test_gpt2_124m_has_the_published_number_of_parameters():
 
 
 def test_gpt2_124m_is_what_the_hub_loads():
-    ours, theirs = config('gpt2_124m').model, gpt2.FAMILY.spec(GPT2_CONFIG)
+    ours, theirs = config('gpt2_124m').model, gpt2.FAMILY.spec(gpt2.FAMILY.keys.settings(GPT2_CONFIG))
     assert architecture(build(plain(ours))) == architecture(build(theirs))
     assert shapes(ours) == shapes(theirs)
 

@@ -18,8 +18,10 @@ from test_hub_images import CLIP, SIGLIP, VIT
 from test_hub_seq2seq import GATED, MARIAN, T5
 
 from saccade.build import build
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.data.tokenizer.word_piece import WordPiece
 from saccade.hub.export import Format, Source, export
-from saccade.hub.family import families, find_family
+from saccade.hub.family import ONE_TEXT, families, find_family
 from saccade.hub.load import load, spec_of
 from saccade.types import Part, UserError
 
@@ -30,6 +32,21 @@ TOWER = {
 WORDS = TOWER | {'vocab_size': 11, 'max_position_embeddings': 6}
 MISTRAL = LLAMA | {'model_type': 'mistral', 'sliding_window': 3, 'attention_bias': None, 'mlp_bias': None}
 GEMMA2 = LLAMA | {'model_type': 'gemma2', 'mlp_bias': None, 'hidden_act': None, 'query_pre_attn_scalar': 5}
+GEMMA3 = GEMMA2 | {'model_type': 'gemma3_text', 'num_hidden_layers': 8}
+BART = MARIAN | {'model_type': 'bart'}
+NEOX = LLAMA | {'model_type': 'gpt_neox', 'hidden_size': 32, 'hidden_act': 'gelu', 'attention_bias': None}
+OPT = LLAMA | {'model_type': 'opt', 'ffn_dim': 10, 'activation_function': 'relu'}
+PHI = LLAMA | {'model_type': 'phi', 'head_dim': 8, 'hidden_act': 'gelu_new'}
+EXPERTS = LLAMA | {
+    'attention_bias': None, 'num_local_experts': 3, 'num_experts_per_tok': 2, 'num_key_value_heads': 2,
+}  # fmt: skip
+MODERN = LLAMA | {
+    'model_type': 'modernbert', 'hidden_size': 16, 'num_hidden_layers': 5, 'hidden_act': None,
+    'tie_word_embeddings': None, 'architectures': ['ModernBertForMaskedLM'],
+}  # fmt: skip
+MAMBA = LLAMA | {
+    'model_type': 'mamba2', 'num_heads': 4, 'head_dim': 6, 'state_size': 5, 'n_groups': 1, 'attention_bias': None,
+}  # fmt: skip
 TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
 SMALL: dict[str, dict[str, Any]] = {
     'gpt2': GPT2,
@@ -45,6 +62,34 @@ SMALL: dict[str, dict[str, Any]] = {
     'phi3': LLAMA | {
         'model_type': 'phi3', 'attention_bias': None, 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16,
     },
+    'olmo2': LLAMA | {'model_type': 'olmo2', 'mlp_bias': None},
+    'gemma3_text': GEMMA3,
+    'gemma3_text, another pattern': GEMMA3 | {
+        'num_hidden_layers': 5, 'layer_types': [*2 * ['sliding_attention', 'full_attention'], 'sliding_attention'],
+        'rope_parameters': {
+            'full_attention': {'rope_type': 'linear', 'factor': 8.0, 'rope_theta': 70.0},
+            'sliding_attention': {'rope_type': 'default', 'rope_theta': 30.0},
+        },
+    },
+    'gpt_neox': NEOX,
+    'gpt_neox, one after another': NEOX | {'use_parallel_residual': False, 'tie_word_embeddings': True},
+    'opt': OPT,
+    'opt, norms after': OPT | {'do_layer_norm_before': False, 'enable_bias': False},
+    'opt, no last norm': OPT | {'_remove_final_layer_norm': True, 'layer_norm_elementwise_affine': False},
+    'phi': PHI,
+    'phi, normed': PHI | {'qk_layernorm': True, 'hidden_size': 32},
+    'mixtral': EXPERTS | {'model_type': 'mixtral', 'mlp_bias': None},
+    'qwen3_moe': EXPERTS | {'model_type': 'qwen3_moe', 'mlp_only_layers': [0], 'moe_intermediate_size': 5},
+    'modernbert': MODERN,
+    'modernbert, every bias, trunk': MODERN | {
+        'norm_bias': True, 'classifier_bias': True, 'architectures': ['ModernBertModel'], 'num_hidden_layers': 1,
+    },
+    'mamba2': MAMBA,
+    'mamba2, groups, no bias of the convolution': MAMBA | {'n_groups': 2, 'use_conv_bias': False, 'chunk_size': 3},
+    'bart': BART,
+    'mbart': BART | {'model_type': 'mbart'},
+    'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},
+    'mt5': T5 | {'model_type': 'mt5'},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
     'gemma': LLAMA | {'model_type': 'gemma', 'mlp_bias': None, 'hidden_act': 'gelu_pytorch_tanh'},
     'gemma2': GEMMA2,
@@ -203,6 +248,35 @@ def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+def test_layers_of_a_kind_that_the_family_lacks(tmp_path):
+    """A kind of layer that the config names, a list of another length, and a block without its norm."""
+    for kinds, words in (
+        (['chunked_attention', *7 * ['full_attention']], "layer_types is 'chunked_attention' in a layer"),
+        (['full_attention'], "layer_types is ['full_attention'], which is not of 8 layers"),
+    ):
+        with pytest.raises(UserError) as error:
+            made(GEMMA3 | {'layer_types': kinds})
+        assert words in str(error.value)
+    with pytest.raises(UserError, match='num_hidden_layers must be at most 1000, not 100000000'):
+        made(GEMMA3 | {'num_hidden_layers': 10**8, 'layer_types': None})
+    model = changed(MODERN, first_blocks=(), last_blocks=(), layers=3)
+    with pytest.raises(UserError, match='block must have no norm before the mixer in the first layer'):
+        export(Source(model, {}), tmp_path / 'out', Format('modernbert'))
+
+
+def test_sinusoids_are_written_as_a_table(tmp_path):
+    """Pegasus holds our translation models with norms before the branches, whose sines and cosines alternate."""
+    model = made(SMALL['pegasus'])[0]
+    towers = {name: model[name].replace(position=part('position.sinusoid:Sinusoid')) for name in ('encoder', 'decoder')}
+    model, inputs = model.replace(**towers), jax.tree.map(jnp.asarray, 2 * ONE_TEXT)
+    params = model().init(jax.random.key(0), *inputs, False)['params']
+    assert export(Source(model, params), tmp_path / 'out').config['model_type'] == 'pegasus'
+    table = load(tmp_path / 'out').params['decoder']['position']['positions']
+    angle = np.arange(9) / 10000 ** (2 / 12)
+    np.testing.assert_allclose(table[:, 2], np.sin(angle), atol=1e-6)
+    np.testing.assert_allclose(table[:, 3], np.cos(angle), atol=1e-6)
+
+
 def test_a_family_from_outside_the_package(tmp_path, monkeypatch):
     """The example of docs/guides/hugging_face.md, in and out."""
     guide = (Path(__file__).parents[2] / 'docs/guides/hugging_face.md').read_text()
@@ -220,6 +294,17 @@ def test_a_family_from_outside_the_package(tmp_path, monkeypatch):
     back = load(tmp_path / 'out')
     assert build(back.spec) == model
     assert_same(back.params, params)
+
+
+def test_the_end_of_a_caption_is_named_where_clip_pools_it(tmp_path):
+    tokenizer = WordPiece(vocabulary=60, end=None, specials=BERT).train(['a red square', 'a blue circle'] * 5)
+    model, params = made(SMALL['clip'] | {'text_config': WORDS | {'vocab_size': 60}})
+    export(Source(model, params, tokenizer), tmp_path / 'out')
+    texts = json.loads((tmp_path / 'out' / 'config.json').read_text())['text_config']
+    ids = {name: tokenizer.special(token) for name, token in (('bos', '[CLS]'), ('eos', '[SEP]'), ('pad', '[PAD]'))}
+    assert {name: texts[f'{name}_token_id'] for name in ids} == ids
+    assert not (tmp_path / 'out' / 'generation_config.json').exists()
+    assert load(tmp_path / 'out').open_tokenizer().encode('a red') == tokenizer.encode('a red')
 
 
 def test_an_existing_folder_is_left_alone(tmp_path):

@@ -194,5 +194,5 @@ PRESETS = {
 
 @pytest.mark.parametrize('name', PRESETS)
 def test_our_experiment_of_a_published_size_is_what_the_hub_loads(name):
-    ours, theirs = plain(config(name, 'translation').model), t5.FAMILY.spec(PRESETS[name])
+    ours, theirs = plain(config(name, 'translation').model), t5.FAMILY.spec(t5.FAMILY.keys.settings(PRESETS[name]))
     assert architecture(build(ours)) == architecture(build(theirs))

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exported folders opened by transformers itself: every tensor is used, none is missing, and the outputs are ours."""
 
+import inspect
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from saccade.hub.export import Format, Source, export
 from saccade.hub.load import load
 from saccade.hub.tokenizer import write_tokenizer
 from saccade.model.decoder import Decoder
+from saccade.model.dual_encoder import DualEncoder
 from saccade.model.encoder import Encoder
 from saccade.model.encoder_decoder import EncoderDecoder
 from saccade.train.config import load_config
@@ -48,6 +51,7 @@ pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 
 ROOT = Path(__file__).parents[2]
 TOLERANCE = 1e-4  # greatest difference of a logit
+ROUNDING = 1e-5  # of a function that has several names
 IDS = ('bos_token_id', 'eos_token_id', 'pad_token_id', 'decoder_start_token_id', 'forced_eos_token_id')
 TEXTS = ['the model reads a token', 'another  token, after every word!', 'naïve Café 東京']
 VISION = {
@@ -118,13 +122,28 @@ MODELS = {
 }
 
 
-def tensors(folder: Path, architecture: str) -> tuple[dict[str, Any], Any]:
-    """The tensors that transformers has of a folder, all of which the folder has, and no more."""
+SKIPS = ('roberta', 'xlm-roberta', 'bart', 'mbart', 'opt')
+
+
+def opened(folder: Path, architecture: str) -> Any:
+    """The model that transformers has of a folder, with all of the folder's tensors and no others."""
     made, found = getattr(transformers, architecture).from_pretrained(folder, output_loading_info=True)
     assert not found['missing_keys']
     assert not found['unexpected_keys']
     assert not found['mismatched_keys']
-    return made.state_dict(), made.config
+    return made.eval()
+
+
+def outputs(model: Any) -> list[Any]:
+    """What a model of transformers makes of random inputs."""
+    read, config = inspect.signature(model.forward).parameters, model.config
+    given = {name: torch.arange(2, 14).reshape(2, 6) for name in ('input_ids', 'decoder_input_ids') if name in read}
+    if 'pixel_values' in read:
+        images = getattr(config, 'vision_config', config)
+        shape = 2, images.num_channels, images.image_size, images.image_size
+        given['pixel_values'] = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        return [output for output in model(**given, return_dict=False) if isinstance(output, torch.Tensor)]
 
 
 @pytest.mark.parametrize('name', MODELS)
@@ -133,16 +152,21 @@ def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch)
     config = json.loads((MODELS[name](tmp_path / 'in') / 'config.json').read_text())
     pretrained, (architecture,) = load(tmp_path / 'in'), config['architectures']
     # The tokens that the folder names, as if its tokenizer had them.
-    monkeypatch.setattr(exporting, 'special_ids', lambda *given: {key: config.get(key) for key in IDS})
+    ids = {key: config.get(key) for key in IDS}
+    ids |= {f'text_config.{key}': config['text_config'].get(key) for key in IDS if 'text_config' in config}
+    monkeypatch.setattr(exporting, 'special_ids', lambda *given: ids)
     monkeypatch.setattr(exporting, 'write_tokenizer', lambda *given: None)
     source = Source(build(pretrained.spec), pretrained.params, Byte().train(()), architecture)
     assert export(source, tmp_path / 'out', Format(config['model_type'])).config['architectures'] == [architecture]
-    (theirs, _), (ours, _) = (tensors(tmp_path / folder, architecture) for folder in ('in', 'out'))
+    before, after = (opened(tmp_path / folder, architecture) for folder in ('in', 'out'))
+    theirs, ours = before.state_dict(), after.state_dict()
     assert theirs.keys() == ours.keys()
     for tensor, value in theirs.items():
-        # RoBERTa's first rows of positions belong to padding, and ours has no such rows.
-        start = 2 if 'roberta' in config['model_type'] and 'position_embeddings' in tensor else 0
-        assert torch.equal(value[start:] if start else value, ours[tensor][start:] if start else ours[tensor]), tensor
+        # The first rows of some tables of positions belong to padding, and ours have no such rows.
+        skips = config['model_type'] in SKIPS and re.search(r'position_embeddings|embed_positions', tensor)
+        assert torch.equal(value[2:], ours[tensor][2:]) if skips else torch.equal(value, ours[tensor]), tensor
+    for output, expected in zip(outputs(after), outputs(before), strict=True):
+        assert (output - expected).abs().max() < ROUNDING
 
 
 EXPERIMENTS = {
@@ -178,6 +202,27 @@ def test_an_experiment_of_ours_has_the_same_logits_there(name, tmp_path):
     np.testing.assert_allclose(logits.numpy(), wanted, atol=TOLERANCE)
 
 
+def test_a_translation_model_of_ours_has_the_same_logits_there(tmp_path):
+    """Norms before the branches, no biases of attention, and sinusoids in the order of the paper: Pegasus."""
+    sizes = 'encoder.width=24', 'decoder.width=24', 'encoder.layers=2', 'decoder.layers=2', 'encoder.vocabulary=90'
+    config = load_config(
+        str(ROOT / 'experiments/translation/multi30k.py'),
+        [*(f'--config.model.{size}' for size in sizes), '--config.data.path=x', '--config.dtype=float32'],
+    )
+    model = Experiment.of(config).model
+    source, target = jax.random.randint(jax.random.key(0), (2, 2, 9), 5, 90)
+    context = LayerContext(jnp.tile(jnp.arange(9), (2, 1)), jnp.ones((2, 9), int))
+    params = model().init(jax.random.key(1), source, context, target, context, False)['params']
+    params = jax.tree.map(lambda leaf: leaf + 0.2 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), params)
+    assert export(Source(model, params), tmp_path / 'out').config['model_type'] == 'pegasus'
+    ours = model().apply({'params': params}, source, context, target, context, False)
+    theirs = opened(tmp_path / 'out', 'PegasusForConditionalGeneration')
+    with torch.no_grad():
+        logits = theirs(torch.tensor(np.asarray(source)), decoder_input_ids=torch.tensor(np.asarray(target))).logits
+    assert np.asarray(ours).std() > 100 * TOLERANCE
+    np.testing.assert_allclose(logits.numpy(), ours, atol=TOLERANCE)
+
+
 TRAINERS = {
     'bytes': Byte(), 'bpe': BPE(vocabulary=300), 'words': Word(vocabulary=20), 'word pieces': WordPiece(vocabulary=60),
     'unigram': Unigram(vocabulary=40),
@@ -189,10 +234,10 @@ def tokenizer_of(trainer: Any, **given: Any) -> Tokenizer:
 
 
 @pytest.mark.parametrize('name', TRAINERS)
-@pytest.mark.parametrize('use', [Decoder, Encoder, EncoderDecoder])
+@pytest.mark.parametrize('use', [Decoder, Encoder, EncoderDecoder, DualEncoder])
 def test_a_tokenizer_of_ours_gives_the_same_ids_there(name, use, tmp_path):
     """With the special tokens that the data of such a model put around a text."""
-    specials = {'end': None, 'specials': BERT} if use is Encoder else {}
+    specials = {'end': None, 'specials': BERT} if use in (Encoder, DualEncoder) else {}
     tokenizer = tokenizer_of(TRAINERS[name], **specials)
     write_tokenizer(tmp_path, tokenizer, Part(use), {'type_vocab_size': 2})
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
@@ -201,6 +246,7 @@ def test_a_tokenizer_of_ours_gives_the_same_ids_there(name, use, tmp_path):
         framed = {
             Decoder: lambda ids: ids,
             Encoder: lambda ids: [tokenizer.special('[CLS]'), *ids, tokenizer.special('[SEP]')],
+            DualEncoder: lambda ids: [tokenizer.special('[CLS]'), *ids, tokenizer.special('[SEP]')],
             EncoderDecoder: lambda ids: [*ids, tokenizer.end],
         }[use](ids)
         assert theirs(text)['input_ids'] == framed

@@ -45,6 +45,20 @@ BERT = {
     'num_attention_heads': 2, 'intermediate_size': 24, **ENDS,
 }  # fmt: skip
 LAYERS = {'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 24}
+TRANSLATOR = {
+    'vocab_size': 32, 'd_model': 16, 'max_position_embeddings': 16, 'encoder_layers': 2, 'decoder_layers': 1,
+    'encoder_attention_heads': 2, 'decoder_attention_heads': 4, 'encoder_ffn_dim': 24, 'decoder_ffn_dim': 20,
+    'decoder_start_token_id': 0, 'forced_eos_token_id': None, **ENDS,
+}  # fmt: skip
+T5 = {
+    'vocab_size': 32, 'd_model': 16, 'd_kv': 6, 'd_ff': 24, 'num_layers': 2, 'num_decoder_layers': 1, 'num_heads': 2,
+    'relative_attention_num_buckets': 8, 'relative_attention_max_distance': 20, 'decoder_start_token_id': 0, **ENDS,
+}  # fmt: skip
+MAMBA = {
+    'vocab_size': 32, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_heads': 4, 'head_dim': 8, 'state_size': 5,
+    'n_groups': 2, 'chunk_size': 4, **ENDS,
+}  # fmt: skip
+EXPERTS = BERT | {'num_key_value_heads': 1, 'num_experts_per_tok': 2}
 IMAGES = LAYERS | {'image_size': 8, 'patch_size': 4}
 
 
@@ -72,6 +86,7 @@ CASES = {
     'albert': Case(
         'AlbertForPreTraining', BERT | {'embedding_size': 8}, {'masked': 'prediction_logits', 'pooled': 'sop_logits'}
     ),
+    'bart': Case('BartForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'bert': Case('BertForPreTraining', BERT, {'masked': 'prediction_logits', 'pooled': 'seq_relationship_logits'}),
     'clip': Case(
         'CLIPModel',
@@ -97,26 +112,55 @@ CASES = {
         BERT | {'num_key_value_heads': 1, 'head_dim': 6, 'sliding_window': 3, 'query_pre_attn_scalar': 5},
         {'logits': 'logits'},
     ),
+    'gemma3_text': Case(
+        'Gemma3ForCausalLM',
+        BERT | {
+            'num_hidden_layers': 3, 'num_key_value_heads': 1, 'head_dim': 6, 'sliding_window': 3,
+            'query_pre_attn_scalar': 5, 'layer_types': ['sliding_attention', 'sliding_attention', 'full_attention'],
+        },
+        {'logits': 'logits'},
+    ),
     'gpt2': Case(
         'GPT2LMHeadModel',
         {'vocab_size': 32, 'n_positions': 16, 'n_embd': 16, 'n_layer': 2, 'n_head': 2, **ENDS},
         {'logits': 'logits'},
     ),
+    'gpt_neox': Case('GPTNeoXForCausalLM', BERT | {'hidden_size': 32}, {'logits': 'logits'}),
     'llama': Case('LlamaForCausalLM', BERT, {'logits': 'logits'}),
+    'mamba2': Case('Mamba2ForCausalLM', MAMBA, {'logits': 'logits'}),
     'marian': Case(
         'MarianMTModel',
-        {
-            'vocab_size': 32, 'd_model': 16, 'max_position_embeddings': 16, 'encoder_layers': 2, 'decoder_layers': 1,
-            'encoder_attention_heads': 2, 'decoder_attention_heads': 4, 'encoder_ffn_dim': 24, 'decoder_ffn_dim': 20,
-            'decoder_start_token_id': 0, 'forced_eos_token_id': None, **ENDS,
-        },
+        TRANSLATOR,
         {'logits': 'logits'},
     ),
+    'mbart': Case('MBartForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
     'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
+    'mixtral': Case('MixtralForCausalLM', EXPERTS | {'num_local_experts': 4}, {'logits': 'logits'}),
+    'modernbert': Case(
+        'ModernBertForMaskedLM',
+        BERT | {
+            'num_hidden_layers': 3, 'local_attention': 4, 'layer_types': ['full_attention', *2 * ['sliding_attention']],
+        },
+        {'masked': 'logits'},
+    ),
+    'mt5': Case('MT5ForConditionalGeneration', T5 | {'feed_forward_proj': 'gated-gelu'}, {'logits': 'logits'}),
     'olmo': Case('OlmoForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'olmo2': Case('Olmo2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'opt': Case(
+        'OPTForCausalLM',
+        {key: value for key, value in BERT.items() if key != 'intermediate_size'} | {'ffn_dim': 24},
+        {'logits': 'logits'},
+    ),
+    'pegasus': Case('PegasusForConditionalGeneration', TRANSLATOR, {'logits': 'logits'}),
+    'phi': Case('PhiForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'phi3': Case('Phi3ForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
     'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
     'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
+    'qwen3_moe': Case(
+        'Qwen3MoeForCausalLM',
+        EXPERTS | {'num_experts': 4, 'moe_intermediate_size': 12, 'mlp_only_layers': [1]},
+        {'logits': 'logits'},
+    ),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
     'xlm-roberta': Case('XLMRobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
     'siglip': Case(
@@ -126,11 +170,7 @@ CASES = {
     ),
     't5': Case(
         'T5ForConditionalGeneration',
-        {
-            'vocab_size': 32, 'd_model': 16, 'd_kv': 6, 'd_ff': 24, 'num_layers': 2, 'num_decoder_layers': 1,
-            'num_heads': 2, 'relative_attention_num_buckets': 8, 'relative_attention_max_distance': 20,
-            'decoder_start_token_id': 0, **ENDS,
-        },
+        T5,
         {'logits': 'logits'},
     ),
     'vit': Case('ViTModel', IMAGES, {'pooled': 'pooler_output'}),
@@ -208,10 +248,39 @@ OTHERS = {
     'use_bidirectional_attention': True, 'final_logit_softcapping': 2.0, 'attn_logit_softcapping': 0.5,
     'layer_types': ['sliding_attention', 'full_attention'],
 }  # fmt: skip
-# Phi-3 has no other way to scale its positions than LongRoPE.
-OF_FAMILY = {('phi3', 'rope_parameters'): {'rope_type': 'default', 'rope_theta': 50.0}}
+BY_KIND = {
+    f'{kind}_attention': {'rope_type': 'default', 'rope_theta': base}
+    for kind, base in (('full', 50.0), ('sliding', 20.0))
+}
+OF_FAMILY = {
+    # Phi-3 has no other way to scale its positions than LongRoPE.
+    ('phi3', 'rope_parameters'): {'rope_type': 'default', 'rope_theta': 50.0},
+    ('gpt_neox', 'rope_parameters'): {
+        'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 50.0, 'partial_rotary_factor': 0.5
+    },
+    ('phi', 'rope_parameters'): {
+        'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 50.0, 'partial_rotary_factor': 0.25
+    },
+    ('gemma3_text', 'rope_parameters'): BY_KIND,
+    ('modernbert', 'rope_parameters'): BY_KIND,
+    ('gemma3_text', 'layer_types'): ['full_attention', 'sliding_attention', 'full_attention'],
+    ('modernbert', 'layer_types'): ['sliding_attention', 'full_attention', 'full_attention'],
+    ('qwen3_moe', 'mlp_only_layers'): [0],
+    ('modernbert', 'classifier_pooling'): 'mean',
+    ('mixtral', 'head_dim'): 6,
+    ('mixtral', 'sliding_window'): 3,
+    ('mamba2', 'time_step_limit'): (0.1, 0.2),
+    ('mamba2', 'time_step_rank'): 7,
+    ('mamba2', 'n_groups'): 1,
+}  # fmt: skip
 # Values that go together.
 ALSO = {
+    ('gemma3_text', '', 'num_hidden_layers'): {'layer_types': 3 * ['sliding_attention', 'full_attention']},
+    ('modernbert', '', 'num_hidden_layers'): {'layer_types': 3 * ['full_attention', 'sliding_attention']},
+    ('mamba2', '', 'expand'): {'num_heads': 8},
+    ('mamba2', '', 'hidden_size'): {'num_heads': 8},
+    ('mamba2', '', 'num_heads'): {'head_dim': 4},
+    ('mamba2', '', 'head_dim'): {'num_heads': 2},
     ('siglip', 'vision_config', 'hidden_size'): {'text_config': {'projection_size': 32}},
     ('siglip', 'text_config', 'projection_size'): {'vision_config': {'hidden_size': 32}},
 }
@@ -239,7 +308,7 @@ def changes(family: str) -> tuple[tuple[str, str, Any], ...]:
     found = []
     for name, (made, keys) in objects(family).items():
         values = whole[name] if name else whole
-        for key in sorted(keys_of(made) - NOT_CHANGED - keys.inner.keys()):
+        for key in sorted(keys_of(made) - NOT_CHANGED - keys.inner.keys() - keys.aliases.keys()):
             found.append((name, key, OF_FAMILY.get((family, key)) or other(key, values[key])))
     return tuple(found)
 

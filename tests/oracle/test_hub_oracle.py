@@ -3,6 +3,7 @@
 """Loaded models against transformers itself: random weights, saved by its `save_pretrained`, loaded by our hub."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from saccade.build import build
 from saccade.hub.load import load
@@ -77,6 +79,87 @@ def llama(**settings: Any) -> Any:
     return _random(transformers.LlamaForCausalLM(config))
 
 
+SMALL = {
+    'vocab_size': 32, 'max_position_embeddings': 64, 'hidden_size': 32, 'intermediate_size': 44,
+    'num_hidden_layers': 2, 'num_attention_heads': 4,
+}  # fmt: skip
+GEMMA3 = {
+    'num_key_value_heads': 2, 'head_dim': 10, 'sliding_window': 3, 'query_pre_attn_scalar': 7, 'vocab_size': 37,
+}  # fmt: skip
+KINDS = ['sliding_attention', 'sliding_attention', 'full_attention']
+OPT = {key: value for key, value in SMALL.items() if key != 'intermediate_size'} | {'ffn_dim': 44}
+MAMBA = {
+    'vocab_size': 32, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_heads': 4, 'head_dim': 16, 'state_size': 5,
+    'n_groups': 1, 'chunk_size': 4,
+}  # fmt: skip
+OTHERS = {
+    'gemma3_text': ('Gemma3ForCausalLM', GEMMA3 | {'num_hidden_layers': 8}),
+    'gemma3_text, another pattern, bounded logits': (
+        'Gemma3ForCausalLM',
+        GEMMA3 | {
+            'num_hidden_layers': 7, 'layer_types': [*KINDS, *KINDS, KINDS[0]], 'final_logit_softcapping': 2.0,
+            'attention_bias': True,
+        },
+    ),
+    'gpt_neox': ('GPTNeoXForCausalLM', {'hidden_size': 64}),
+    'gpt_neox, one branch after another, tied, no biases of attention': (
+        'GPTNeoXForCausalLM',
+        {
+            'use_parallel_residual': False, 'tie_word_embeddings': True, 'attention_bias': False, 'hidden_act': 'relu',
+            'rope_parameters': {
+                'rope_type': 'linear', 'rope_theta': 50.0, 'factor': 3.0, 'partial_rotary_factor': 0.5
+            },
+        },
+    ),
+    'mamba2': ('Mamba2ForCausalLM', MAMBA),
+    'mamba2, groups, tied': (
+        'Mamba2ForCausalLM', MAMBA | {'n_groups': 2, 'tie_word_embeddings': True, 'use_conv_bias': False},
+    ),
+    'mixtral': ('MixtralForCausalLM', {'num_local_experts': 4, 'num_key_value_heads': 2}),
+    'mixtral, windows, three of five': (
+        'MixtralForCausalLM',
+        {
+            'num_local_experts': 5, 'num_experts_per_tok': 3, 'num_key_value_heads': 1, 'sliding_window': 3,
+            'head_dim': 10,
+        },
+    ),
+    'olmo2': ('Olmo2ForCausalLM', {'num_key_value_heads': 2}),
+    'olmo2, biases, wide heads, tied': (
+        'Olmo2ForCausalLM', {'attention_bias': True, 'head_dim': 10, 'tie_word_embeddings': True},
+    ),
+    'opt': ('OPTForCausalLM', OPT),
+    'opt, norms after, GELU, untied': (
+        'OPTForCausalLM',
+        OPT | {'do_layer_norm_before': False, 'activation_function': 'gelu', 'tie_word_embeddings': False},
+    ),
+    'opt, no biases, no last norm': (
+        'OPTForCausalLM',
+        OPT | {'enable_bias': False, 'layer_norm_elementwise_affine': False, '_remove_final_layer_norm': True},
+    ),
+    'phi': ('PhiForCausalLM', {}),
+    'phi, normed queries and keys, grouped': (
+        'PhiForCausalLM', {'qk_layernorm': True, 'num_key_value_heads': 2, 'partial_rotary_factor': 0.25},
+    ),
+    'qwen3_moe': (
+        'Qwen3MoeForCausalLM',
+        {'num_experts': 4, 'num_experts_per_tok': 2, 'moe_intermediate_size': 20, 'num_key_value_heads': 2},
+    ),
+    'qwen3_moe, renormalised, a dense layer': (
+        'Qwen3MoeForCausalLM',
+        {
+            'num_experts': 5, 'num_experts_per_tok': 3, 'moe_intermediate_size': 20, 'num_key_value_heads': 1,
+            'norm_topk_prob': True, 'mlp_only_layers': [0], 'num_hidden_layers': 3, 'attention_bias': True,
+            'head_dim': 10,
+        },
+    ),
+}  # fmt: skip
+
+
+def decoder(name: str, **settings: Any) -> Any:
+    made = getattr(transformers, name)
+    return _random(made(made.config_class(**{**SMALL, **settings}, **_marks())))
+
+
 def _marks() -> dict[str, Any]:
     """No token ends generation."""
     return {'bos_token_id': None, 'eos_token_id': None, 'pad_token_id': 0}
@@ -135,6 +218,7 @@ def assert_equal(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 CASES = {f'gpt2, {name}': (gpt2, settings) for name, settings in GPT2.items()}
 CASES |= {f'llama, {name}': (llama, settings) for name, settings in LLAMA.items()}
+CASES |= {name: (partial(decoder, architecture), settings) for name, (architecture, settings) in OTHERS.items()}
 
 
 @pytest.fixture(scope='module', params=CASES.values(), ids=CASES)
@@ -166,6 +250,17 @@ def test_greedy_decoding_from_prompts_of_two_lengths(pair):
         torch.tensor(prompt), attention_mask=torch.tensor(present), max_new_tokens=NEW_TOKENS, do_sample=False
     )
     np.testing.assert_array_equal(ours.greedy(prompt, present), expected.numpy())
+
+
+@pytest.mark.parametrize('name', ['mixtral', 'qwen3_moe, renormalised, a dense layer'])
+def test_experts_in_one_tensor(tmp_path, name):
+    """The layout that version 5 of transformers has in memory."""
+    family, settings = CASES[name]
+    theirs = family(**settings)
+    theirs.save_pretrained(tmp_path, save_original_format=False)
+    with safe_open(tmp_path / 'model.safetensors', 'np') as file:
+        assert any(tensor.endswith('experts.gate_up_proj') for tensor in file.keys())  # noqa: SIM118
+    assert_equal(Loaded(tmp_path).logits(), their_logits(theirs))
 
 
 @pytest.mark.parametrize(('family', 'dtype'), [(gpt2, 'float16'), (llama, 'bfloat16')])

@@ -267,8 +267,9 @@ def test_modernbert_has_the_logits_of_transformers():
         'layers': stacked({name: [layer(number)] for number, name in enumerate(places)}),
         'norm': scale('model.final_norm'),
         'masked_head': {
-            **{'hidden': p['head.dense.weight'].T, 'hidden_bias': np.zeros(D, np.float32)},
-            **{'norm': scale('head.norm'), 'bias': p['decoder.bias']},
+            'hidden': p['head.dense.weight'].T,
+            'norm': scale('head.norm'),
+            'bias': p['decoder.bias'],
         },
     }
     ours = model_of(

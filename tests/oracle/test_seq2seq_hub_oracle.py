@@ -4,6 +4,7 @@
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,25 +50,31 @@ MARIAN = {
         'activation_function': 'relu', 'decoder_layers': 1, 'decoder_ffn_dim': 20, 'decoder_attention_heads': 2,
     },
 }  # fmt: skip
+MT5 = {
+    'the embedding for an output': {},
+    'an output of its own, not gated': {'feed_forward_proj': 'relu', 'tie_word_embeddings': False},
+}
 MARKS = {'pad_token_id': 0, 'decoder_start_token_id': 0, 'eos_token_id': None, 'bos_token_id': None}
 
 
-def t5(folder: Path, **settings: Any) -> Any:
+def t5(folder: Path, name: str = 'T5ForConditionalGeneration', **settings: Any) -> Any:
     base = {'vocab_size': 32, 'd_model': 24, 'd_kv': 6, 'd_ff': 40, 'num_layers': 2, 'num_heads': 4}
-    model = transformers.T5ForConditionalGeneration(transformers.T5Config(**(base | MARKS | settings)))
+    made = getattr(transformers, name)
+    model = made(made.config_class(**(base | MARKS | settings)))
     if settings.get('tie_word_embeddings') is False:
         # transformers 5 ties what it makes anew; of the published folders it keeps the output apart.
         model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.clone())
     return _saved(model, folder, settings)
 
 
-def marian(folder: Path, **settings: Any) -> Any:
+def marian(folder: Path, name: str = 'MarianMTModel', **settings: Any) -> Any:
     base = {
         'vocab_size': 32, 'd_model': 24, 'max_position_embeddings': 16, 'encoder_layers': 2, 'decoder_layers': 2,
         'encoder_attention_heads': 4, 'decoder_attention_heads': 4, 'encoder_ffn_dim': 40, 'decoder_ffn_dim': 40,
     }  # fmt: skip
-    config = transformers.MarianConfig(**(base | MARKS | {'forced_eos_token_id': None} | settings))
-    return _saved(transformers.MarianMTModel(config), folder, settings)
+    made = getattr(transformers, name)
+    config = made.config_class(**(base | MARKS | {'forced_eos_token_id': None} | settings))
+    return _saved(made(config), folder, settings)
 
 
 def _saved(model: Any, folder: Path, settings: dict[str, Any]) -> Any:
@@ -90,6 +97,16 @@ def _saved(model: Any, folder: Path, settings: dict[str, Any]) -> Any:
 
 CASES = {f't5, {name}': (t5, settings) for name, settings in T5.items()}
 CASES |= {f'marian, {name}': (marian, settings) for name, settings in MARIAN.items()}
+CASES |= {f'mt5, {name}': (partial(t5, name='MT5ForConditionalGeneration'), settings) for name, settings in MT5.items()}
+CASES |= {
+    f'{architecture}, {name}': (partial(marian, name=architecture), settings)
+    for architecture in (
+        'BartForConditionalGeneration',
+        'MBartForConditionalGeneration',
+        'PegasusForConditionalGeneration',
+    )
+    for name, settings in MARIAN.items()
+}
 
 
 class Loaded:
@@ -177,7 +194,7 @@ def test_t5_small_has_their_number_of_parameters(tmp_path, published):
         theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings))
     apart = settings.get('tie_word_embeddings', True) is False  # transformers 5 ties it all the same
     assert theirs.num_parameters() + apart * theirs.lm_head.weight.numel() == published
-    model = build(FAMILY.spec(settings))()
+    model = build(FAMILY.spec(FAMILY.keys.settings(settings)))()
     tokens = jnp.zeros((1, 1), jnp.int32)
     given = 2 * (tokens, LayerContext(tokens))
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *given, False))

@@ -25,7 +25,7 @@ from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
 from saccade.module import Layer
 from saccade.ops.mask import Full, within_segments
-from saccade.ops.project import each_head, merge_heads, project, project_together
+from saccade.ops.project import all_heads, each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import require_no_distance
 from saccade.position.none import NoPosition
@@ -98,6 +98,7 @@ class MultiHead(Layer):
         terms: further score terms, in order, after the position's own; one with parameters is a module whose `terms`
             makes it, as a position's does, and one that reads x a module with `features` too.
         head_norm: of each query and of each key over H, before the positions; one for all queries, one for all keys.
+        norm_together: whether `head_norm` is over all heads of a token together, N H features, as in OLMo 2.
         gate: function of a projection of x that each head's output is multiplied by.
         fused: project with the kernels side by side, as one matrix product.
         bias: of the query, key and value projections.
@@ -119,6 +120,7 @@ class MultiHead(Layer):
     scale: Positive | None = None
     terms: tuple[Part[ScoreTerm] | Part[TermMaker], ...] = ()
     head_norm: Part[Norm] | None = None
+    norm_together: bool = False
     gate: Part | None = None
     fused: bool = False
     bias: bool = False
@@ -158,9 +160,10 @@ class MultiHead(Layer):
         inputs = {'query': x} | ({'key': source.hidden, 'value': source.hidden} if made is None else {})
         heads = self.project_heads(inputs, x.shape[-1])
         if self.head_norm is not None:
+            normalise = all_heads if self.norm_together else each_head
             for name, real in (('query', context.real), ('key', source.real)):
                 if name in heads:
-                    heads[name] = each_head(self.head_norm(name=f'{name}_norm'), heads[name], real)
+                    heads[name] = normalise(self.head_norm(name=f'{name}_norm'), heads[name], real)
         k, v = (heads['key'], heads['value']) if made is None else (made.k, made.v)
         return heads['query'], k, v
 

@@ -11,9 +11,13 @@ from saccade.ops.project import project
 from saccade.types import Count, Part, Share
 
 
-def hidden(module: nn.Module, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B E']:
-    """Apply the hidden layer of a head, without its activation: an affine map to `width` features."""
+def hidden(
+    module: nn.Module, x: Float[Array, '*B D'], width: int, init: Part, bias: bool = True
+) -> Float[Array, '*B E']:
+    """Apply the hidden layer of a head, without its activation: a linear map to `width` features, and a bias."""
     y = project(x, parameter(module, 'hidden', 'D -> D', init(), (x.shape[-1], width)))
+    if not bias:
+        return y
     return y + parameter(module, 'hidden_bias', 'D', nn.initializers.zeros, (width,))
 
 

@@ -25,12 +25,14 @@ __all__ = ['Masked']
 class Masked(Module):
     """Masked language modelling head.
 
-    Attributes: activation f, norm and kernel_init of the hidden layer, which has the width of the embedding.
+    Attributes: activation f, norm and kernel_init of the hidden layer, which has the width of the embedding;
+    hidden_bias, whether it has the bias b.
     """
 
     activation: Part = Part(nn.gelu)
     norm: Part[Norm] = Part(LayerNorm)
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+    hidden_bias: bool = True
 
     def __call__(self, x: Hidden, reading: Reading, train: bool = False) -> Float[Array, 'B M V']:
         return self.output_projection(x, reading, train).logits()
@@ -42,6 +44,6 @@ class Masked(Module):
             raise UserError('head.masked:Masked predicts tokens: set config.model.vocabulary')
         V, E = reading.table.shape
         asked: Array = x if reading.at is None else jnp.take_along_axis(x, reading.at[..., None], axis=-2)
-        h = self.norm(name='norm')(self.activation(hidden(self, asked, E, self.kernel_init)))
+        h = self.norm(name='norm')(self.activation(hidden(self, asked, E, self.kernel_init, self.hidden_bias)))
         bias = parameter(self, 'bias', 'V', nn.initializers.zeros, (V,))
         return OutputProjection(h, reading.table, tied=True, bias=bias)

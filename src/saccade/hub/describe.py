@@ -46,16 +46,18 @@ class _Candidate:
     fits: int
 
     @property
-    def rank(self) -> tuple[int, ...]:
-        """Lowest for the family that fits with the fewest settings, else for the one that most fields fit."""
-        return (2, -self.fits, len(self.misses)) if self.misses else (bool(self.family.like), len(self.settings))
+    def rank(self) -> tuple[int | float, ...]:
+        """Lowest for the family that fits with the fewest settings, else for the one that the most fields fit."""
+        if self.misses:
+            return 2, -self.fits / (self.fits + len(self.misses)), len(self.misses)
+        return bool(self.family.like), len(self.settings)
 
     def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
-        """Return config.json. Args: tokens, settings of special tokens."""
+        """Return config.json. Args: tokens, settings of special tokens by dotted key."""
         # What is not said is the default of the class, which may be beyond the vocabulary.
         required = {key: self.family.keys.required.get(key) for key in TOKENS}
         given = {key: value for key, value in tokens.items() if value is not None}
-        config = _nested(self.settings) | required | given
+        config = _nested({**required, **given, **self.settings})
         return {'architectures': [self.architecture], 'model_type': self.name, **config}
 
 

@@ -24,6 +24,7 @@ BUFFERS = r'embeddings\.(position|token_type)_ids'
 class Words:
     """Names of the settings in a family's config.json; the defaults are BERT's."""
 
+    length: str = 'max_position_embeddings'
     width: str = 'hidden_size'
     layers: str = 'num_hidden_layers'
     heads: str = 'num_attention_heads'
@@ -52,7 +53,7 @@ def keys(**others: Any) -> Keys:
 
 def trunk(words: Words = Words(), skipped: int = 0) -> dict[str, Any]:
     """Template of the encoder, without heads. Args: skipped, positions before the first one of a text."""
-    length = Setting('max_position_embeddings', int, less=skipped)
+    length = Setting(words.length, int, less=skipped)
     return {
         'use': 'model.encoder:Encoder',
         'vocabulary': Setting('vocab_size', int),
@@ -101,6 +102,13 @@ def affine(theirs: str, ours: str, kernel: str = 'F D -> D F', bias: str = 'F ->
     return Weight(f'{theirs}.weight', kernel, (ours,)), Weight(f'{theirs}.bias', bias, (f'{ours}_bias',))
 
 
+def fused(theirs: str, ours: tuple[str, ...], kernel: str, bias: str) -> tuple[Weight, Weight]:
+    """Return the weights of several of our affine maps in one of theirs, from the names and the layouts."""
+    return Weight(f'{theirs}.weight', kernel, ours), Weight(
+        f'{theirs}.bias', bias, tuple(f'{path}_bias' for path in ours)
+    )
+
+
 def norm(theirs: str, ours: str) -> tuple[Weight, Weight]:
     """Return the weights of a layer norm, from both names."""
     scale = Weight(f'{theirs}.weight', 'D -> D', (f'{ours}/scale',))
@@ -136,7 +144,7 @@ _LAYER = {
 
 def layers(stem: str, names: Mapping[str, str], tower: str = '') -> tuple[Weight, ...]:
     """Return the weights of the layers; `names` maps our names within a layer to theirs. Args: tower, our prefix."""
-    pairs = [_LAYER[ours](f'{stem}.{theirs}', f'{tower}layers/pattern_0/{ours}') for ours, theirs in names.items()]
+    pairs = [_LAYER[ours](f'{stem}.{theirs}', f'{tower}layers/*/{ours}') for ours, theirs in names.items()]
     return tuple(weight for pair in pairs for weight in pair)
 
 

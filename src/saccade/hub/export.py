@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export of a model as a Hugging Face folder: config.json, tensors, generation_config.json and the tokenizer."""
 
+import functools
 import json
 import shutil
 from collections.abc import Mapping
@@ -9,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from flax.traverse_util import flatten_dict
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub.describe import Description, describe
+from saccade.hub.place import Shapes
 from saccade.hub.store import tensors_of, write_tensors
 from saccade.hub.tokenizer import special_ids, write_tokenizer
 from saccade.types import Params, Part, UserError
@@ -77,11 +80,12 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     except OSError as error:
         raise UserError(f'{out}: cannot be written: {error.strerror}') from None
     try:
-        tensors = tensors_of({path: np.asarray(leaf) for path, leaf in params.items()}, description)
-        write_tensors(draft, tensors, form.dtype, form.shard)
+        arrays = {path: np.asarray(leaf) for path, leaf in params.items()} | _tables(source.model, description, shapes)
+        write_tensors(draft, tensors_of(arrays, description), form.dtype, form.shard)
         _write(draft / 'config.json', {**description.config, **source.settings, 'dtype': form.dtype})
         if source.tokenizer:
-            _write(draft / 'generation_config.json', {key: value for key, value in ids.items() if value is not None})
+            if generation := {key: value for key, value in ids.items() if value is not None and '.' not in key}:
+                _write(draft / 'generation_config.json', generation)
             write_tokenizer(draft, source.tokenizer, source.model, description.config)
         for name, text in (files or {}).items():
             (draft / name).write_text(text)
@@ -96,6 +100,19 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return description
+
+
+def _tables(model: Part, description: Description, shapes: Shapes) -> dict[str, np.ndarray]:
+    """Return tables of positions that the family stores and we compute. Args: shapes, of our parameters."""
+    tables = {}
+    for path in description.shapes.keys() - shapes.keys():
+        *towers, place, name = path.split('/')
+        if (place, name) == ('position', 'positions'):
+            tower = functools.reduce(Part.__getitem__, towers, model)
+            length, width = description.shapes[path]
+            table = tower['position']().apply({}, jnp.zeros((1, length, width)), jnp.arange(length)[None])
+            tables[path] = np.asarray(table[0])
+    return tables
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:

@@ -6,10 +6,11 @@ A family is one file of this package, named after `model_type` in its config.jso
 """
 
 import functools
+import itertools
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ Table = Callable[[int, int], np.ndarray]  # (rows, columns) -> table
 
 CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # one row of one position
 ONE_TEXT = np.zeros((1, 1), np.int32), CONTEXT
+ZEROS = '0'
 
 
 @dataclass(frozen=True)
@@ -32,28 +34,51 @@ class Weight:
     """Mapping of one Hugging Face tensor to our parameters.
 
     Attributes:
-        theirs: its name, without the family's prefix; * is the number of the layer.
+        theirs: its name, without the family's prefix; * is the number of the layer, # that of the expert.
         layout: from its axes to ours within a layer, as einops writes it, in the letters of the axis table.
             Where the tensor holds several of our parameters, their axis is `part`, and the first of ours; if these
             differ in shape, a tuple has a layout for each, and the tensor has their rows one after another.
-        ours: the paths of the parameters that it holds, in order.
+        ours: the paths of the parameters that it holds, in order; * is each group of layers, 'pattern_0' and others.
         skipped: how many rows it has before the first of ours.
-        first, every: number of the first layer that * is, and of layers to the next one.
         needs, without: path of a parameter; a model that lacks it, or that has it, has no such tensor.
+        instead: name of the tensor that is read where a folder lacks this one, or ZEROS.
+        read_only: True for a second layout of parameters that other weights hold, which is read and never written.
+        order: function from the shapes of all parameters by path, and the path of the first of ours, to the places of
+            the tensor's rows in the order of ours; None if the order is the same.
+        layers: numbers of the layers that * is, from 0; those of the group, once it is known.
     """
 
     theirs: str
     layout: str | tuple[str, ...]
     ours: tuple[str, ...]
     skipped: int = 0
-    first: int = 0
-    every: int = 1
     needs: str = ''
     without: str = ''
+    instead: str = ''
+    read_only: bool = False
+    order: Callable[[Mapping[str, tuple[int, ...]], str], np.ndarray] | None = None
+    layers: range = range(0)
 
-    def of_layer(self, number: int) -> str:
-        """Return the name of the tensor of a layer, counted among the layers that it is stacked with."""
-        return self.theirs.replace('*', str(self.first + self.every * number))
+    def in_group(self, group: str, layers: range) -> 'Weight':
+        """Return the weight of one group of layers. Args: layers, their numbers."""
+        ours, needs, without = (
+            tuple(path.replace('*', group) for path in paths) for paths in (self.ours, [self.needs], [self.without])
+        )
+        return replace(self, ours=ours, needs=needs[0], without=without[0], layers=layers)
+
+    def tensors(self, leading: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the name of each tensor, and its index in the leading axes of ours.
+
+        Args:
+            leading: shape of one of our parameters, of which the first axes count layers and experts.
+        """
+        marks = [mark for mark in '*#' if mark in self.theirs]
+        counted = [self.layers if mark == '*' else range(size) for mark, size in zip(marks, leading, strict=False)]
+        for index in itertools.product(*(range(len(numbers)) for numbers in counted)):
+            name = self.theirs
+            for mark, numbers, place in zip(marks, counted, index, strict=True):
+                name = name.replace(mark, str(numbers[place]))
+            yield name, index
 
 
 @dataclass(frozen=True)
@@ -93,6 +118,7 @@ class Family:
         like: family of which this is a variant; a model that fits both is exported as the other.
         architecture: name of the model's class in transformers, of a family without heads.
         outside: a regular expression of the names that never have the prefix, as of heads.
+        model_type: in config.json, if it is not the name of the file.
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
     """
 
@@ -110,6 +136,7 @@ class Family:
     like: str = ''
     architecture: str = ''
     outside: str = ''
+    model_type: str = ''
     sizes: Callable[[Mapping[str, tuple[int, ...]]], dict[str, Any]] = lambda shapes: {}
 
     def spec(self, config: Mapping[str, Any], heads: tuple[Head, ...] = ()) -> dict[str, Any]:
@@ -142,7 +169,7 @@ class Family:
 
 
 def find_family(model_type: str) -> Family:
-    """Return FAMILY of the file with this name, in which a hyphen is an underscore.
+    """Return the family with this `model_type`.
 
     Raises:
         UserError: there is no such family; the message lists the families.
@@ -162,7 +189,7 @@ def families() -> dict[str, Family]:
     """
     foreign = [use for use in trusted() if use.endswith(':FAMILY')]
     found = {use.partition(':')[0].rpartition('.')[2]: build.load(use, '--trust') for use in foreign}
-    return _ours() | {_model_type(name): family for name, family in found.items() if isinstance(family, Family)}
+    return _ours() | _by_type(found)
 
 
 @functools.cache
@@ -170,9 +197,10 @@ def _ours() -> Mapping[str, Family]:
     found = {}
     for _, name, _ in pkgutil.iter_modules(hub.__path__):
         with suppress(UserError):  # a file that is no family has no FAMILY
-            found[_model_type(name)] = build.load(f'hub.{name}:FAMILY')
-    return {name: family for name, family in found.items() if isinstance(family, Family)}
+            found[name] = build.load(f'hub.{name}:FAMILY')
+    return _by_type(found)
 
 
-def _model_type(file: str) -> str:
-    return file.replace('_', '-')
+def _by_type(found: Mapping[str, Any]) -> dict[str, Family]:
+    """Return the families by `model_type`. Args: found, FAMILY by the name of its file."""
+    return {family.model_type or name: family for name, family in found.items() if isinstance(family, Family)}

@@ -3,34 +3,23 @@
 """Gemma 2: Gemma with norms after the branches too, bounded scores and logits, and windows in every other layer.
 
 Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size", https://arxiv.org/abs/2408.00118; names
-and settings are as in `Gemma2ForCausalLM` in transformers. Another order of windows and full layers is not supported.
+and settings are as in `Gemma2ForCausalLM` in transformers.
 """
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from saccade.hub.family import Weight
 from saccade.hub.keys import Keys
+from saccade.hub.layer_kinds import layers, listed
 from saccade.hub.llama import NORM, WEIGHTS, family, template
 from saccade.hub.mistral import WINDOW, SlidingWindow
-from saccade.hub.setting import read, shortened
+from saccade.hub.setting import read
 from saccade.hub.template import Activation, Both, Config, MismatchError, RootOfWidth, Setting, all_fields
 from saccade.ops.term import Softcap
-from saccade.types import Part, UserError
+from saccade.types import Part
 
-_PATTERN = ('sliding_attention', 'full_attention')
-
-
-def _layers(config: Config) -> int:
-    count = read(config, 'num_hidden_layers', int)
-    kinds = read(config, 'layer_types', list, None)
-    if count % len(_PATTERN) or (kinds is not None and kinds != [*_PATTERN] * (count // len(_PATTERN))):
-        raise UserError(
-            f'config.json: layer_types is {shortened(kinds)} for {count} layers, which cannot be represented; only '
-            f'{", ".join(_PATTERN)} in turn can'
-        )
-    return count
+CENTRED = {**NORM, 'zero_centred': True}
 
 
 def _scaled(scale: float | None) -> dict[str, Any]:
@@ -55,40 +44,40 @@ def _capped(terms: tuple[Part, ...]) -> dict[str, Any]:
     return {'attn_logit_softcapping': float(all_fields(terms[0])['cap']) if terms else None}
 
 
-def _block(mask: Any) -> dict[str, Any]:
+def block(mask: Any, **mixer: Any) -> dict[str, Any]:
+    """Template of a block. Args: mask; mixer, further fields of the mixer."""
     bias = Setting('attention_bias', bool, False)
     scale = Both(lambda config: read(config, 'query_pre_attn_scalar', int, 256) ** -0.5, _scaled)
-    mixer = {'bias': bias, 'output_bias': bias, 'mask': mask, 'scale': scale, 'terms': Both(_bound, _capped)}
+    attention = {'bias': bias, 'output_bias': bias, 'mask': mask, 'scale': scale, **mixer}
     feedforward = {'bias': False, 'activation': Activation('hidden_activation', 'gelu_pytorch_tanh')}
-    return template(mixer, feedforward, _NORM)['block'] | {'use': 'block.sandwich:Sandwich'}
+    return template(attention, feedforward, CENTRED)['block'] | {'use': 'block.sandwich:Sandwich'}
 
 
-def _of_pattern(number: int) -> list[Weight]:
-    """Weights of every other layer."""
-    ours = f'layers/pattern_{number}'
-    norms = {
-        'input_layernorm': 'mixer_norm',
-        'post_attention_layernorm': 'mixer_output_norm',
-        'pre_feedforward_layernorm': 'feedforward_norm',
-        'post_feedforward_layernorm': 'feedforward_output_norm',
-    }
-    made = [Weight(f'layers.*.{name}.weight', 'D -> D', (f'{ours}/{own}/scale',)) for name, own in norms.items()]
-    maps = [weight for weight in WEIGHTS if '*' in weight.theirs and 'layernorm' not in weight.theirs]
-    made += [replace(each, ours=tuple(path.replace('layers/pattern_0', ours) for path in each.ours)) for each in maps]
-    return [replace(weight, first=number, every=len(_PATTERN)) for weight in made]
+_NORMS = {
+    'input_layernorm': 'mixer_norm',
+    'post_attention_layernorm': 'mixer_output_norm',
+    'pre_feedforward_layernorm': 'feedforward_norm',
+    'post_feedforward_layernorm': 'feedforward_output_norm',
+}
+SANDWICH = (
+    *(weight for weight in WEIGHTS if 'layernorm' not in weight.theirs),
+    *(Weight(f'layers.*.{theirs}.weight', 'D -> D', (f'layers/*/{ours}/scale',)) for theirs, ours in _NORMS.items()),
+)
+KINDS = 'full_attention', 'sliding_attention'
+_TERMS = Both(_bound, _capped)
+_BLOCKS = {
+    'full_attention': block({'use': 'ops.mask:Causal'}, terms=_TERMS),
+    'sliding_attention': block(SlidingWindow(), terms=_TERMS),
+}
+MODEL = template({}, {}, CENTRED) | {
+    'embedding_scale': RootOfWidth('hidden_size'),
+    'tied': Setting('tie_word_embeddings', bool, True),
+    'logit_cap': Setting('final_logit_softcapping', float, None, absent=lambda settings: None),
+}
 
-
-_NORM = {**NORM, 'zero_centred': True}
 FAMILY = family(
     'Gemma2ForCausalLM',
-    template({}, {}, _NORM)
-    | {
-        'layers': Both(_layers, lambda layers: {'num_hidden_layers': layers}),
-        'block': (_block(SlidingWindow()), _block({'use': 'ops.mask:Causal'})),
-        'embedding_scale': RootOfWidth('hidden_size'),
-        'tied': Setting('tie_word_embeddings', bool, True),
-        'logit_cap': Setting('final_logit_softcapping', float, None, absent=lambda settings: None),
-    },
+    MODEL | layers(_BLOCKS, listed(lambda config, number: KINDS[1 - number % 2], *KINDS)),
     Keys(
         required={**WINDOW, 'use_bidirectional_attention': None},
         defaults={
@@ -98,10 +87,6 @@ FAMILY = family(
         nullable=('sliding_window', 'final_logit_softcapping', 'attn_logit_softcapping'),
     ),
     like='llama',
-    weights=(
-        *(weight for weight in WEIGHTS if '*' not in weight.theirs),
-        *_of_pattern(0),
-        *_of_pattern(1),
-    ),
+    weights=SANDWICH,
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )  # fmt: skip

@@ -11,13 +11,11 @@ from typing import Any
 
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import Settings, read, require, shortened
-from saccade.hub.template import Activation, Both, Config, Free, HeadWidth, InnerWidth, Kernel, MismatchError, Setting
-from saccade.ops.rotary import linear, llama3
-from saccade.types import Part, UserError
+from saccade.hub.rope import Rope
+from saccade.hub.template import Activation, Free, HeadWidth, InnerWidth, Kernel, Setting
 
-_MIXER = 'layers/pattern_0/mixer'
-_FEEDFORWARD = 'layers/pattern_0/feedforward'
+_MIXER = 'layers/*/mixer'
+_FEEDFORWARD = 'layers/*/feedforward'
 
 WEIGHTS = (
     Weight('embed_tokens.weight', 'V D -> V D', ('embedding',)),
@@ -40,6 +38,11 @@ WEIGHTS = (
     Weight('norm.weight', 'D -> D', ('norm/scale',)),
     Weight('lm_head.weight', 'V D -> D V', ('head',)),
 )
+# Of successors.
+QUERY_KEY_NORMS = tuple(
+    Weight(f'layers.*.self_attn.{name[0]}_norm.weight', 'H -> H', (f'{_MIXER}/{name}_norm/scale',))
+    for name in ('query', 'key')
+)
 
 
 _KEYS = Keys(
@@ -48,94 +51,14 @@ _KEYS = Keys(
 )
 
 
-def _rope(config: Config) -> Settings:
-    """Version 5 keeps all of it in `rope_parameters`, version 4 the base apart and the rest in `rope_scaling`."""
-    key = 'rope_scaling' if read(config, 'rope_scaling', dict, {}) else 'rope_parameters'
-    return Settings(read(config, key, dict, {}), f'{key}.')
-
-
-def _base(config: Config) -> float:
-    base = read(_rope(config), 'rope_theta', float, read(config, 'rope_theta', float, 10000.0))
-    if base < 1:
-        raise UserError(f'config.json: rope_theta must be at least 1, not {base:g}')
-    return base
-
-
-def _scaling(config: Config) -> dict[str, Any] | None:
-    rope = _rope(config)
-    require(rope, 'partial_rotary_factor', 1.0)
-    kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
-    if kind not in _SCALINGS:
-        raise UserError(f'config.json: unknown rope_type {shortened(kind)}; known: {", ".join(_SCALINGS)}')
-    rope.seen.add('rope_theta')
-    scaling = _SCALINGS[kind](config, rope)
-    if unread := [name for name, value in rope.items() if value is not None and name not in rope.seen]:
-        raise UserError(
-            f'config.json: {rope.at}{unread[0]} is {shortened(rope[unread[0]])}, but rope_type {shortened(kind)} only '
-            f'has {", ".join(sorted(rope.seen))}'
-        )
-    return scaling
-
-
-def _linear(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
-    return {'use': 'ops.rotary:linear', 'factor': read(rope, 'factor', float)}
-
-
-def _llama3(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
-    longest = read(config, 'max_position_embeddings', int)
-    context_length = read(rope, 'original_max_position_embeddings', int, longest)
-    return {
-        'use': 'ops.rotary:llama3',
-        'factor': read(rope, 'factor', float),
-        'low': read(rope, 'low_freq_factor', float),
-        'high': read(rope, 'high_freq_factor', float),
-        'context_length': read(config, 'original_max_position_embeddings', int, context_length),
-    }
-
-
-_SCALINGS = {'default': lambda config, rope: None, 'linear': _linear, 'llama3': _llama3}
-
-
-def _base_settings(base: float) -> dict[str, Any]:
-    return {'rope_theta': float(base), 'rope_parameters.rope_theta': float(base)}
-
-
-def _scaling_settings(scaling: Part | None) -> dict[str, Any]:
-    """Settings of both versions of transformers."""
-    if scaling is None:
-        return {'rope_parameters.rope_type': 'default'}
-    kind = next((kind for kind, (target, _) in _WRITTEN.items() if target is scaling.target), None)
-    if kind is None:
-        raise MismatchError(f'is {scaling.name}, which must be ops.rotary:linear, ops.rotary:llama3 or None')
-    given, names = dict(scaling.arguments), _WRITTEN[kind][1]
-    rope = {'rope_type': kind} | {names[name]: value for name, value in given.items()}
-    return {f'{place}.{key}': value for place in ('rope_parameters', 'rope_scaling') for key, value in rope.items()}
-
-
-# Functions of ours, with their arguments by the names of transformers.
-_WRITTEN = {
-    'linear': (linear, {'factor': 'factor'}),
-    'llama3': (
-        llama3,
-        {
-            'factor': 'factor', 'low': 'low_freq_factor', 'high': 'high_freq_factor',
-            'context_length': 'original_max_position_embeddings',
-        },
-    ),
-}  # fmt: skip
 NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
 EQUAL_HEADS = {'head_width': HeadWidth('hidden_size', 'num_attention_heads')}
 NO_BIAS = {'bias': False, 'output_bias': False}
 _BIAS = Setting('attention_bias', bool, False)
-_GROUPS = Setting('num_key_value_heads', int, None, absent=lambda settings: settings['num_attention_heads'])
-_HEAD_WIDTH = Setting(
+GROUPS = Setting('num_key_value_heads', int, None, absent=lambda settings: settings['num_attention_heads'])
+HEAD_WIDTH = Setting(
     'head_dim', int, None, absent=lambda settings: settings['hidden_size'] // settings['num_attention_heads']
 )
-ROTARY = {
-    'use': 'position.rotary:Rotary',
-    'base': Both(_base, _base_settings),
-    'scaling': Both(_scaling, _scaling_settings),
-}
 
 
 def template(
@@ -159,11 +82,11 @@ def template(
             'mixer': {
                 'use': 'attention.multi_head:MultiHead',
                 'heads': Setting('num_attention_heads', int),
-                'key_value_heads': _GROUPS,
-                'head_width': _HEAD_WIDTH,
+                'key_value_heads': GROUPS,
+                'head_width': HEAD_WIDTH,
                 'dropout': Free(0.0),
                 'mask': {'use': 'ops.mask:Causal'},
-                'position': ROTARY,
+                'position': Rope().template(),
                 'kernel': Kernel('attention_dropout', 0.0),
                 **mixer,
             },

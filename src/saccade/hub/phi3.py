@@ -12,7 +12,7 @@ from saccade.hub.llama import EQUAL_HEADS, NO_BIAS, WEIGHTS, family, template
 from saccade.hub.mistral import WINDOW, SlidingWindow
 from saccade.hub.template import Free, Rate
 
-_MIXER, _FEEDFORWARD = 'layers/pattern_0/mixer', 'layers/pattern_0/feedforward'
+_MIXER, _FEEDFORWARD = 'layers/*/mixer', 'layers/*/feedforward'
 _FUSED = (
     Weight(
         'layers.*.self_attn.qkv_proj.weight',

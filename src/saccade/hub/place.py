@@ -9,8 +9,9 @@ from math import prod
 import numpy as np
 from einops import rearrange
 
-from saccade.hub.family import Family, Head, Table, Weight
+from saccade.hub.family import ZEROS, Family, Head, Table, Weight
 from saccade.hub.tensors import Tensors
+from saccade.layers import numbers
 from saccade.types import UserError
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -30,6 +31,15 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     names = _short_names(tensors, family)
     left, params = dict(names), {}
     for weight in weights_of(family, heads, shapes):
+        first, _ = next(weight.tensors(shapes[weight.ours[0]]))
+        absent = first not in left
+        if weight.ours[0] in params or (absent and weight.read_only):
+            continue  # another layout has it
+        if absent and weight.instead == ZEROS:
+            params.update((path, np.zeros(shapes[path], np.float32)) for path in weight.ours)
+            continue
+        if absent and weight.instead in names:
+            left[first] = names[weight.instead]
         params.update(_take(tensors, left, weight, shapes))
     if absent := shapes.keys() - params.keys():
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
@@ -50,9 +60,23 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
 def weights_of(family: Family, heads: tuple[Head, ...], shapes: Shapes) -> Iterator[Weight]:
     """Yield the tensors of a model with parameters of these shapes."""
     for weight in (*family.weights, *_weights(heads)):
-        wanted = {*weight.ours, *filter(None, [weight.needs])}
-        if shapes.keys() >= wanted and weight.without not in shapes:
-            yield weight
+        for own in _in_groups(weight, shapes):
+            wanted = {*own.ours, *filter(None, [own.needs])}
+            if shapes.keys() >= wanted and own.without not in shapes:
+                yield own
+
+
+def _in_groups(weight: Weight, shapes: Shapes) -> Iterator[Weight]:
+    """Yield the weight of each group of layers."""
+    stem, mark, _ = weight.ours[0].partition('*')
+    if not mark:
+        yield weight
+        return
+    repeats = {
+        path.removeprefix(stem).partition('/')[0]: shape[0] for path, shape in shapes.items() if path.startswith(stem)
+    }
+    for group, layers in numbers(repeats).items():
+        yield weight.in_group(group, layers)
 
 
 def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
@@ -72,21 +96,28 @@ def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
     return names
 
 
-def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Read the tensors of one weight, remove their names from `names`, and yield our paths with their arrays."""
+def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> dict[str, np.ndarray]:
+    """Read the tensors of one weight, remove their names from `names`, and return our parameters by path."""
     own = [shapes[path] for path in weight.ours]
-    if '*' not in weight.theirs:
-        yield from zip(weight.ours, _read(tensors, names, weight.theirs, weight, own), strict=True)
-        return
-    wanted = map(weight.of_layer, range(own[0][0]))
-    layers = [_read(tensors, names, name, weight, [shape[1:] for shape in own]) for name in wanted]
-    yield from ((path, np.stack(arrays)) for path, *arrays in zip(weight.ours, *layers, strict=True))
+    leading = sum(mark in weight.theirs for mark in '*#')
+    order = weight.order and weight.order(shapes, weight.ours[0])
+    inner = [shape[leading:] for shape in own]
+    read = [_read(tensors, names, name, weight, inner, order) for name, _ in weight.tensors(own[0])]
+    return {
+        path: np.stack(arrays).reshape(shape) if leading else arrays[0]
+        for path, shape, *arrays in zip(weight.ours, own, *read, strict=True)
+    }
 
 
 def _read(
-    tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, shapes: list[tuple[int, ...]]
+    tensors: Tensors,
+    names: dict[str, str],
+    wanted: str,
+    weight: Weight,
+    shapes: list[tuple[int, ...]],
+    order: np.ndarray | None,
 ) -> list[np.ndarray]:
-    """Return the parameters that one tensor holds, in our layout. Args: shapes, of these parameters."""
+    """Return the parameters that one tensor holds, in our layout. Args: shapes, of these parameters; order of rows."""
     if wanted not in names:
         raise UserError(f"there is no tensor '{wanted}'")
     name = names.pop(wanted)
@@ -96,7 +127,7 @@ def _read(
     whole = (weight.skipped + sum(rows), *expected[0][1:]) if expected[0] else ()
     if tensors.shape(name) != whole:
         raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {whole}")
-    array = tensors.read(name)
+    array = tensors.read(name) if order is None else tensors.read(name)[order]
     starts = np.cumsum([weight.skipped, *rows])
     made = [
         rearrange(array[start : start + count] if whole else array, layout, **_sizes(layout, shape))

@@ -8,22 +8,16 @@ Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; na
 
 from dataclasses import replace
 
-from saccade.hub.family import Weight
-from saccade.hub.llama import NORM, WEIGHTS, family, template
+from saccade.hub.llama import NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
 from saccade.hub.qwen2 import WINDOWS, FullLayers
 from saccade.hub.template import Setting
 
 _BIAS = Setting('attention_bias', bool, False)
-_MIXER = 'layers/pattern_0/mixer'
 
 FAMILY = family(
     'Qwen3ForCausalLM',
     template({'bias': _BIAS, 'output_bias': _BIAS, 'head_norm': NORM, 'mask': FullLayers()}, {'bias': False}),
     replace(WINDOWS, defaults={'head_dim': 128, 'num_key_value_heads': 32}),
     like='llama',
-    weights=(
-        *WEIGHTS,
-        Weight('layers.*.self_attn.q_norm.weight', 'H -> H', (f'{_MIXER}/query_norm/scale',)),
-        Weight('layers.*.self_attn.k_norm.weight', 'H -> H', (f'{_MIXER}/key_norm/scale',)),
-    ),
+    weights=(*WEIGHTS, *QUERY_KEY_NORMS),
 )

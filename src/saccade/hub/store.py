@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from saccade.hub.describe import Description
 from saccade.hub.family import Weight
-from saccade.hub.place import pieces_of, weights_of
+from saccade.hub.place import Shapes, pieces_of, weights_of
 from saccade.hub.tensors import INDEX, SINGLE
 
 # Zeros in their place give the same outputs as a model without.
@@ -34,11 +34,8 @@ def tensors_of(params: Mapping[str, Any], description: Description) -> Iterator[
     lacking = {path: shape for path, shape in shapes.items() if path not in params and _ABSENT.fullmatch(path)}
     for weight in weights_of(description.family, description.heads, shapes):
         own = [params[path] if path in params else np.zeros(lacking[path], np.float32) for path in weight.ours]
-        if '*' not in weight.theirs:
-            yield _name(weight.theirs, description), _tensor(weight, own)
-        else:
-            for layer in range(len(own[0])):
-                yield _name(weight.of_layer(layer), description), _tensor(weight, [each[layer] for each in own])
+        for name, index in () if weight.read_only else weight.tensors(own[0].shape):
+            yield _name(name, description), _tensor(weight, [each[index] for each in own], shapes)
 
 
 def write_tensors(folder: Path, tensors: Iterator[tuple[str, np.ndarray]], dtype: str, shard: int) -> int:
@@ -92,7 +89,7 @@ def _name(short: str, description: Description) -> str:
     return short if is_base or re.fullmatch(family.outside, short) else f'{family.prefix}{short}'
 
 
-def _tensor(weight: Weight, own: list[Any]) -> np.ndarray:
+def _tensor(weight: Weight, own: list[Any], shapes: Shapes) -> np.ndarray:
     """Return one tensor in the layout of the family, from the parameters that it holds."""
     arrays = [np.asarray(each) for each in own]
     pieces = pieces_of(weight, [each.shape for each in arrays])
@@ -101,7 +98,8 @@ def _tensor(weight: Weight, own: list[Any]) -> np.ndarray:
     made = [_turned(layout, array) for (layout, _), array in zip(pieces, arrays, strict=True)]
     if weight.skipped:
         made.insert(0, np.zeros((weight.skipped, *made[0].shape[1:]), made[0].dtype))
-    return np.concatenate(made) if len(made) > 1 else made[0]
+    whole = np.concatenate(made) if len(made) > 1 else made[0]
+    return whole if weight.order is None else whole[np.argsort(weight.order(shapes, weight.ours[0]))]
 
 
 def _turned(layout: str, array: np.ndarray) -> np.ndarray:

@@ -66,6 +66,15 @@ class Leaf:
         """
         raise NotImplementedError
 
+    def written(self, value: Any, place: Place) -> Iterator['Written | str']:
+        """Yield the settings that give a value, or a message if none do."""
+        try:
+            found = self.write(value, place)
+        except MismatchError as error:
+            yield f'{place.path} {error}'
+            return
+        yield from (Written(key, setting, place.path, self.lenient) for key, setting in found.items())
+
 
 @dataclass(frozen=True)
 class Setting(Leaf):
@@ -124,8 +133,9 @@ class Activation(Leaf):
         return read_activation(inner, key, self.default)
 
     def write(self, value: Any, place: Place) -> dict[str, Any]:
-        """Return the setting that names the function."""
-        return {self.key: activation_name(value)}
+        """Return the setting that names the function; of several names, the default."""
+        name = activation_name(value)
+        return {self.key: self.default if ACTIVATIONS.get(self.default) == ACTIVATIONS[name] else name}
 
 
 @dataclass(frozen=True)
@@ -268,16 +278,43 @@ class Both(Leaf):
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """Alternative templates: config.json chooses one. Attributes: the choice, by name; the templates, by name."""
+class OneOf(Leaf):
+    """Alternative templates: config.json chooses one.
+
+    Attributes: the choice, by name; the templates, by name; settings that a choice writes, besides its template's.
+    """
 
     choice: Callable[[Config], str]
     templates: Mapping[str, Mapping[str, Any]]
+    writes: Callable[[str], dict[str, Any]] = lambda name: {}
 
-    def of(self, value: Any) -> Mapping[str, Any]:
-        """Return the template of the same class as a part, or the first."""
-        same = (each for each in self.templates.values() if load_target(each['use']) is getattr(value, 'target', None))
-        return next(same, next(iter(self.templates.values())))
+    def read(self, config: Config) -> Any:
+        """Return the spec of the chosen template."""
+        return filled(self.templates[self.choice(config)], config)
+
+    def written(self, value: Any, place: Place) -> Iterator['Written | str']:
+        """Yield what the template yields that fits best."""
+        name, found = best(self.templates, value, place)
+        yield from found
+        yield from (Written(key, setting, place.path, False) for key, setting in self.writes(name).items())
+
+
+@dataclass(frozen=True)
+class Maybe(Leaf):
+    """Part that a key turns on. Attributes: the key; template of the part."""
+
+    key: str
+    template: Mapping[str, Any]
+
+    def read(self, config: Config) -> Any:
+        """Return the spec of the part, or None."""
+        return filled(self.template, config) if dotted(config, self.key, bool, False) else None
+
+    def written(self, value: Any, place: Place) -> Iterator['Written | str']:
+        """Yield the key, and what the template yields of the part."""
+        yield Written(self.key, value is not None, place.path, False)
+        if value is not None:
+            yield from written(self.template, value, place)
 
 
 def inside(config: Config, key: str) -> tuple[Config, str]:
@@ -310,8 +347,6 @@ def filled(template: Any, config: Config) -> Any:
     """
     if isinstance(template, Leaf):
         return template.read(config)
-    if isinstance(template, OneOf):
-        return filled(template.templates[template.choice(config)], config)
     if isinstance(template, Mapping):
         return {key: filled(value, config) for key, value in template.items()}
     if isinstance(template, tuple):
@@ -336,14 +371,7 @@ def written(template: Any, value: Any, place: Place) -> Iterator[Written | str]:
         value: as a built part has it.
     """
     if isinstance(template, Leaf):
-        try:
-            found = template.write(value, place)
-        except MismatchError as error:
-            yield f'{place.path} {error}'
-            return
-        yield from (Written(key, setting, place.path, template.lenient) for key, setting in found.items())
-    elif isinstance(template, OneOf):
-        yield from written(template.of(value), value, place)
+        yield from template.written(value, place)
     elif isinstance(template, Mapping) and 'use' in template:
         yield from _of_part(template, value, place)
     elif isinstance(template, Mapping):
@@ -353,6 +381,13 @@ def written(template: Any, value: Any, place: Place) -> Iterator[Written | str]:
             yield from written(inner, item, Place(f'{place.path}[{number}]', place.fields))
     elif not _equal(template, value):
         yield f'{place.path} is {_shown(value)}, which must be {_shown(template)}'
+
+
+def best(templates: Mapping[str, Any], value: Any, place: Place) -> tuple[str, list[Written | str]]:
+    """Return the name of the template that fits a value with the fewest messages, and what it yields."""
+    found = {name: [*written(template, value, place)] for name, template in templates.items()}
+    name = min(found, key=lambda name: sum(isinstance(each, str) for each in found[name]))
+    return name, found[name]
 
 
 def _of_named(template: Mapping[str, Any], value: Any, place: Place) -> Iterator[Written | str]:

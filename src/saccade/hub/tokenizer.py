@@ -10,9 +10,11 @@ from typing import Any
 import tokenizers
 from tokenizers import processors
 
+from saccade.data.caption.frame import CaptionFrame
 from saccade.data.rows.frame import CLOSES, OPENS
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import CONFIG, FILE, UNKNOWN, Tokenizer
+from saccade.model.dual_encoder import DualEncoder
 from saccade.model.encoder import Encoder
 from saccade.model.encoder_decoder import EncoderDecoder
 from saccade.types import Part, UserError
@@ -21,7 +23,7 @@ _PADS, _MASKS = ('[PAD]', '<pad>'), ('[MASK]', '<mask>')
 
 
 def special_ids(tokenizer: Tokenizer, model: Part) -> dict[str, int | None]:
-    """Return the settings of config.json for special tokens; None for a token that there is not.
+    """Return the settings of config.json for special tokens by dotted key; None for a token that there is not.
 
     Raises:
         UserError: sources and targets have vocabularies of their own, or there is no end token where one is needed.
@@ -30,6 +32,10 @@ def special_ids(tokenizer: Tokenizer, model: Part) -> dict[str, int | None]:
         raise UserError('the sources have a vocabulary of their own, which no exported tokenizer holds')
     end = tokenizer.end
     pad = _first(tokenizer, 'pad_token', _PADS)
+    if model.target is DualEncoder:
+        frame = CaptionFrame.of(tokenizer, 1)
+        around = {'bos_token_id': next(iter(frame.opens), None), 'eos_token_id': frame.closes[0], 'pad_token_id': pad}
+        return {f'text_config.{key}': value for key, value in around.items()}
     ids = {'bos_token_id': end, 'eos_token_id': end, 'pad_token_id': end if pad is None else pad}
     if model.target is EncoderDecoder:
         frame = PairFrame.of(tokenizer, 1, 1)
@@ -41,7 +47,7 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
     """Write tokenizer.json and tokenizer_config.json.
 
     The special tokens that our data put around a text are added by the tokenizer itself there: [CLS] and [SEP] for an
-    encoder, the end after the source of an encoder-decoder, and none for a decoder.
+    encoder, those around a caption, the end after the source of an encoder-decoder, and none for a decoder.
 
     Args:
         config: config.json, which says how many types of tokens there are.
@@ -52,7 +58,8 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
         backend.post_processor = framed
     backend.save(str(folder / FILE))
     inputs = ['input_ids', *(['token_type_ids'] if config.get('type_vocab_size', 0) > 1 else []), 'attention_mask']
-    length = config.get('max_position_embeddings', config.get('n_positions'))
+    texts = config.get('text_config', config)
+    length = texts.get('max_position_embeddings', texts.get('n_positions'))
     settings = {
         'tokenizer_class': 'PreTrainedTokenizerFast',
         'clean_up_tokenization_spaces': False,
@@ -74,6 +81,11 @@ def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
             pair=f'{first} $A {last} $B:1 {last}:1',
             special_tokens=[(first, opens), (last, closes)],
         )
+    if model.target is DualEncoder:
+        frame = CaptionFrame.of(tokenizer, 1)
+        opens, closes = ([(tokenizer.token(number), number) for number in ids] for ids in (frame.opens, frame.closes))
+        single = ' '.join([*(token for token, _ in opens), '$A', *(token for token, _ in closes)])
+        return processors.TemplateProcessing(single=single, special_tokens=[*opens, *closes])
     if model.target is EncoderDecoder:
         end = tokenizer.token(tokenizer.end)
         return processors.TemplateProcessing(

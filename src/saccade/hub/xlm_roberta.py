@@ -11,5 +11,7 @@ from dataclasses import replace
 from saccade.hub import roberta
 
 FAMILY = replace(
-    roberta.FAMILY, heads={name.replace('Roberta', 'XLMRoberta'): heads for name, heads in roberta.HEADS.items()}
+    roberta.FAMILY,
+    heads={name.replace('Roberta', 'XLMRoberta'): heads for name, heads in roberta.HEADS.items()},
+    model_type='xlm-roberta',
 )

@@ -67,6 +67,11 @@ def each_head(norm: Norm, x: Float[Array, 'B T N H'], real: Real | None) -> Floa
     return rearrange(y, 'B (T N) H -> B T N H', N=x.shape[-2])
 
 
+def all_heads(norm: Norm, x: Float[Array, 'B T N H'], real: Real | None) -> Float[Array, 'B T N H']:
+    """Normalise the heads of a token together, as one vector of width N H."""
+    return rearrange(norm(rearrange(x, 'B T N H -> B T (N H)'), real), 'B T (N H) -> B T N H', N=x.shape[-2])
+
+
 def merge_heads(x: Float[Array, 'B T N H'], kernel: Float[Array, 'N H D']) -> Float[Array, 'B T D']:
     """Concatenate the heads and project them: sum over n and h of x[..., n, h] kernel[n, h, :]."""
     return project(rearrange(x, 'B T N H -> B T (N H)'), rearrange(kernel, 'N H D -> (N H) D'))

@@ -49,8 +49,9 @@ def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form
     trained = trained.only(part)
     reads = trained.processor
     files = {'README.md': ''.join(f'{line}\n' for line in _card(trained, workdir, out.name))}
-    if isinstance(reads, ImageProcessor):
-        files['preprocessor_config.json'] = json.dumps(preprocessor_config(reads), indent=2) + '\n'
+    images = getattr(reads, 'images', reads)
+    if isinstance(images, ImageProcessor):
+        files['preprocessor_config.json'] = json.dumps(preprocessor_config(images), indent=2) + '\n'
     source = Source(
         build(trained.config['model']),
         trained.params,

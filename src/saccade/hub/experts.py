@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of decoders with a mixture of experts: Mixtral and Qwen 3 MoE.
+
+Version 5 of transformers has the experts of a layer in one tensor, [E, 2 F, D] and [E, D, F], and by default writes a
+tensor for each expert, as version 4 does. Both are read, the latter is written.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.family import Weight
+from saccade.hub.template import Activation, Free, InnerWidth, Setting
+
+_FEEDFORWARD = 'layers/*/feedforward'
+
+
+def weights(place: str, names: Mapping[str, str]) -> tuple[Weight, ...]:
+    """Return the weights of the mixture.
+
+    Args:
+        place: their name of it, in a layer.
+        names: their name of each map of an expert, by ours.
+    """
+    router, maps = (f'{_FEEDFORWARD}/router/kernel',), {name: (f'{_FEEDFORWARD}/expert/{name}',) for name in names}
+    layouts = {'gate': 'F D -> D F', 'up': 'F D -> D F', 'down': 'D F -> F D'}
+    whole = 'layers.*.mlp.experts'
+    return (
+        Weight(f'{whole}.gate_up_proj', 'E (part F) D -> part E D F', maps['gate'] + maps['up'], read_only=True),
+        Weight(f'{whole}.down_proj', 'E D F -> E F D', maps['down'], read_only=True),
+        Weight('layers.*.mlp.gate.weight', 'E D -> D E', router, read_only=True),
+        Weight(f'layers.*.{place}.gate.weight', 'E D -> D E', router),
+        *(
+            Weight(f'layers.*.{place}.experts.#.{theirs}.weight', layouts[ours], maps[ours])
+            for ours, theirs in names.items()
+        ),
+    )
+
+
+def mixture(experts: Any, inner: str, renormalised: Any) -> dict[str, Any]:
+    """Template of the mixture.
+
+    Args:
+        experts: template of their number.
+        inner: key of the width of an expert.
+        renormalised: template of whether the gates of a token are divided by their sum.
+    """
+    return {
+        'use': 'feedforward.mixture:Mixture',
+        'experts': experts,
+        'active': Setting('num_experts_per_tok', int),
+        'expert': {
+            'use': 'feedforward.gated:Gated',
+            'activation': Activation('hidden_act', 'silu'),
+            'width': InnerWidth(inner, 'hidden_size'),
+            'dropout': Free(0.0),
+        },
+        'router': {
+            'use': 'feedforward.token_choice:TokenChoice',
+            'score': {'use': 'jax.nn:softmax'},
+            'renormalised': renormalised,
+            # Only in training.
+            'capacity': Free(None),
+            'balance': Free(0.001),
+            'z': Free(0.0),
+        },
+        'block': Free(64),
+        'dropout': Free(0.0),
+    }

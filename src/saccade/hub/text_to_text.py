@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of T5 and mT5: pre-norm with RMSNorm, a table of relative positions for all layers, no biases.
+
+Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
+https://arxiv.org/abs/1910.10683; names and settings are as in transformers. Linear kernels are stored [out, in].
+Version 1.0 has one map into a feed-forward layer, 1.1 has a gate too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.hub.encoder import Words, attention
+from saccade.hub.family import Weight
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.setting import read, read_activation, shortened
+from saccade.hub.template import (
+    Both,
+    Config,
+    Inner,
+    Leaf,
+    MismatchError,
+    OneOf,
+    Place,
+    Rate,
+    Setting,
+    activation_name,
+)
+from saccade.types import UserError
+
+_TRAINED_ON = 512  # tokens, for the published models; relative positions have no bound
+_WORDS = Words(
+    'n_positions', 'd_model', 'num_layers', 'num_heads', 'd_ff', dropout='dropout_rate', weights_dropout='dropout_rate'
+)
+_INTO_HEADS, _OUT = '(N H) D -> D N H', 'D (N H) -> N H D'
+_MAPS = {'query': ('q', _INTO_HEADS), 'key': ('k', _INTO_HEADS), 'value': ('v', _INTO_HEADS), 'output': ('o', _OUT)}
+_BRANCHES = {'mixer': 'SelfAttention', 'cross': 'EncDecAttention', 'feedforward': 'DenseReluDense'}
+
+
+def _tower(name: str, *branches: str) -> Iterator[Weight]:
+    """Yield the weights of one tower, whose layers have these branches."""
+    table = f'{name}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'
+    yield Weight(table, 'buckets N -> buckets N', (f'{name}/shared/table',))
+    yield Weight(f'{name}.final_layer_norm.weight', 'D -> D', (f'{name}/norm/scale',))
+    for number, branch in enumerate(branches):
+        stem, ours = f'{name}.block.*.layer.{number}', f'{name}/layers/*/{branch}'
+        yield Weight(f'{stem}.layer_norm.weight', 'D -> D', (f'{ours}_norm/scale',))
+        stem = f'{stem}.{_BRANCHES[branch]}'
+        if branch != 'feedforward':
+            yield from (Weight(f'{stem}.{own}.weight', form, (f'{ours}/{to}',)) for to, (own, form) in _MAPS.items())
+            continue
+        gate, up = f'{ours}/gate', f'{ours}/up'
+        yield Weight(f'{stem}.wi.weight', 'F D -> D F', (up,), without=gate)
+        yield Weight(f'{stem}.wi_0.weight', 'F D -> D F', (gate,), needs=gate)
+        yield Weight(f'{stem}.wi_1.weight', 'F D -> D F', (up,), needs=gate)
+        yield Weight(f'{stem}.wo.weight', 'D F -> F D', (f'{ours}/down',))
+
+
+WEIGHTS = (
+    Weight('shared.weight', 'V D -> V D', ('encoder/embedding',)),
+    *_tower('encoder', 'mixer', 'feedforward'),
+    *_tower('decoder', 'mixer', 'cross', 'feedforward'),
+    Weight('lm_head.weight', 'V D -> D V', ('decoder/head',)),
+)
+
+
+def keys(**defaults: Any) -> Keys:
+    """Return the keys of the config class. Args: defaults, of one family."""
+    return Keys(
+        required={**CAUSAL, 'is_encoder_decoder': True},
+        harmless=('is_decoder', 'classifier_dropout'),  # of a single tower, and of a classifier
+        aliases={
+            'hidden_size': 'd_model', 'num_attention_heads': 'num_heads', 'num_hidden_layers': 'num_layers',
+            'head_dim': 'd_kv',
+        },
+        defaults={'dropout_rate': 0.1, **defaults},
+    )  # fmt: skip
+
+
+def _projection(config: Config) -> tuple[str, str]:
+    """Return 'gated' or '', and the name of the activation, of `feed_forward_proj`."""
+    projection = read(config, 'feed_forward_proj', str, 'relu')
+    gate, _, name = projection.rpartition('-')
+    if gate not in ('', 'gated'):
+        raise UserError(
+            f'config.json: feed_forward_proj is {shortened(projection)}, which cannot be represented; supported are an '
+            "activation, and 'gated-' with an activation"
+        )
+    # In both versions of its authors' code, gelu is its approximation by tanh.
+    return gate, 'gelu_new' if projection == 'gated-gelu' else name
+
+
+def _gated(config: Config) -> str:
+    gate, _ = _projection(config)
+    return 'gated' if read(config, 'is_gated_act', bool, bool(gate)) else ''
+
+
+@dataclass(frozen=True)
+class _Activation(Leaf):
+    """Activation of a feed-forward layer. Attributes: gate, 'gated' or ''."""
+
+    gate: str
+
+    def read(self, config: Config) -> dict[str, Any]:
+        """Return the spec of the function."""
+        if read(config, 'dense_act_fn', str, None):
+            return read_activation(config, 'dense_act_fn')
+        return read_activation({'feed_forward_proj': _projection(config)[1]}, 'feed_forward_proj')
+
+    def write(self, value: Any, place: Place) -> dict[str, Any]:
+        """Return the setting that names the function."""
+        name = activation_name(value)
+        if not self.gate:
+            return {'feed_forward_proj': name}
+        if name == 'gelu':
+            raise MismatchError('is the exact GELU, which must be its approximation by tanh where it gates')
+        return {'feed_forward_proj': 'gated-gelu' if name == 'gelu_new' else f'gated-{name}'}
+
+
+_DROPOUT = Rate('dropout_rate')
+_NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('layer_norm_epsilon', float, 1e-6)}
+
+
+def _inner(use: str, gate: str) -> dict[str, Any]:
+    ratio = Inner('d_ff', 'd_model')
+    return {'use': use, 'activation': _Activation(gate), 'dropout': _DROPOUT, 'bias': False, 'ratio': ratio}
+
+
+def _mixer(mask: str) -> dict[str, Any]:
+    return attention(_WORDS, mask, False) | {
+        'head_width': Setting('d_kv', int, 64),
+        'scale': 1.0,
+        'output_bias': False,
+    }
+
+
+def _layers(mask: str, **cross: Any) -> dict[str, Any]:
+    """Template of what both towers have."""
+    gated, plain = _inner('feedforward.gated:Gated', 'gated'), _inner('feedforward.mlp:MLP', '')
+    feedforward = OneOf(_gated, {'gated': gated, '': plain})
+    return {
+        'vocabulary': Setting('vocab_size', int),
+        'context_length': Setting('n_positions', int, _TRAINED_ON),
+        'width': Setting('d_model', int),
+        'dropout': _DROPOUT,
+        'position': {'use': 'position.none:NoPosition'},
+        'shared': {
+            'use': 'position.relative_bias:RelativeBias',
+            'buckets': Setting('relative_attention_num_buckets', int, 32),
+            'furthest': Setting('relative_attention_max_distance', int, 128),
+            'both_sides': mask == 'Full',
+        },
+        'norm': _NORM,
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': _NORM,
+            'mixer': _mixer(mask),
+            'feedforward': feedforward,
+            **cross,
+        },
+    }
+
+
+def template(tied: Any, logit_scale: Any) -> dict[str, Any]:
+    """Template of the model. Args: templates of whether the output is the embedding, and of the factor of logits."""
+    depth = Both(
+        lambda config: read(config, 'num_decoder_layers', int, read(config, 'num_layers', int)),
+        lambda layers: {'num_decoder_layers': layers},
+    )
+    return {
+        'use': 'model.encoder_decoder:EncoderDecoder',
+        'encoder': {'use': 'model.encoder:Encoder', 'layers': Setting('num_layers', int), **_layers('Full')},
+        'decoder': {
+            'use': 'model.decoder:Decoder',
+            'layers': depth,
+            'tied': tied,
+            'logit_scale': logit_scale,
+            **_layers('Causal', cross=_mixer('Full')),
+        },
+    }
