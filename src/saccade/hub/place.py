@@ -11,7 +11,7 @@ from einops import rearrange
 
 from saccade.hub.family import ZEROS, Family, Head, Table, Weight
 from saccade.hub.tensors import Tensors
-from saccade.layers import numbers
+from saccade.layer_paths import numbers
 from saccade.types import UserError
 
 Shapes = Mapping[str, tuple[int, ...]]
