@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from flax.traverse_util import flatten_dict
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
@@ -77,17 +76,13 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     except OSError as error:
         raise UserError(f'{out}: cannot be written: {error.strerror}') from None
     try:
-        tensors = tensors_of({path: np.asarray(leaf) for path, leaf in params.items()}, description)
-        write_tensors(draft, tensors, form.dtype, form.shard)
+        write_tensors(draft, tensors_of(params, description), form.dtype, form.shard)
         _write(draft / 'config.json', {**description.config, **source.settings, 'dtype': form.dtype})
         if source.tokenizer:
             _write(draft / 'generation_config.json', {key: value for key, value in ids.items() if value is not None})
             write_tokenizer(draft, source.tokenizer, source.model, description.config)
         for name, text in (files or {}).items():
             (draft / name).write_text(text)
-        mode = (draft / 'config.json').stat().st_mode
-        for file in draft.iterdir():  # safetensors writes for the owner only
-            file.chmod(mode)
         if out.exists():
             out.rmdir()
         draft.rename(out)

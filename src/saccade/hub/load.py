@@ -16,6 +16,7 @@ from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
 from saccade.hub.family import Family, Head, find_family
+from saccade.hub.leaves import Leaves
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
@@ -29,7 +30,7 @@ class Pretrained:
 
     Attributes:
         spec: spec of the model, as config.model.
-        params: parameters in our layout, float32.
+        params: parameters in our layout.
         tokenizer: the folder's tokenizer.json, or else its vocab.txt or vocab.json; None without any.
         name: name of the folder.
         generation: settings of generation_config.json, or else of config.json with the family's defaults.
@@ -63,8 +64,14 @@ class Pretrained:
         return tokenizer
 
 
-def load(path: str | Path) -> Pretrained:
+def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = 'float32') -> Pretrained:
     """Read `config.json` and `model.safetensors`, or its shards, from a folder.
+
+    Tensors are read one at a time, and each is on the devices before the next is read.
+
+    Args:
+        like: leaves by path, with a dtype and a sharding, which a parameter of the same path and shape takes.
+        dtype: type of every other parameter; these are on the default device.
 
     Raises:
         UserError: a file is missing or damaged; the family or a setting of the model is not supported; a tensor is
@@ -73,11 +80,12 @@ def load(path: str | Path) -> Pretrained:
     with _opened(path) as folder:
         config = read_json(folder / 'config.json')
         family, settings, heads, spec = _described(config)
+        leaves = Leaves(like or {}, dtype)
         with open_tensors(folder) as tensors:
-            params = place(tensors, family, shapes_of(spec, family.inputs(settings)), heads)
+            place(tensors, family, shapes_of(spec, family.inputs(settings)), heads, leaves)
         return Pretrained(
             spec,
-            unflatten_dict(params, sep='/'),
+            unflatten_dict(leaves.arrays, sep='/'),
             find_tokenizer(folder),
             folder.resolve().name,
             _generation(folder, config, family),

@@ -103,8 +103,7 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
         generation = Generation.of_folder(*settings)
     except UserError as error:
         raise UserError(f'{init_from}: generation_config.json or config.json: {error}') from None
-    params = jax.tree.map(jnp.asarray, pretrained.params)
-    return Trained(model, params, tokenizer, {'model': pretrained.spec}, generation=generation)
+    return Trained(model, pretrained.params, tokenizer, {'model': pretrained.spec}, generation=generation)
 
 
 def require_latest(init_from: str, which: str) -> None:
@@ -310,15 +309,16 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
 
     Args:
         where: its path; and the name of one of its models, if it has several.
-        initial: the parameters as initialised.
+        initial: the parameters as initialised; the weights of a directory are placed on the devices like them.
         axes: of these, by path.
         adapt: converts the weights: a function of them and of the `Wanted` parameters by path.
 
     Raises:
         UserError: the weights are of another architecture; the message names the first parameter that differs.
     """
-    path, _ = where
-    params = _part_of(params_of(path), where)
+    path, part = where
+    like = {f'{part}/{name}' if part else name: leaf for name, leaf in _by_path(initial).items()}
+    params = _part_of(params_of(path, like), where)
     found, asked = _by_path(params), _shapes(initial)
     if adapt is not None:
         params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
@@ -339,9 +339,13 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
     )
 
 
-def params_of(path: str) -> Params:
-    """Return the parameters of a run or of a Hugging Face directory; no tokenizer is needed."""
-    return hub.load(path).params if is_hub(path) else open_run(path).params
+def params_of(path: str, like: Mapping[str, Any] | None = None) -> Params:
+    """Return the parameters of a run or of a Hugging Face directory; no tokenizer is needed.
+
+    Args:
+        like: leaves by path, whose dtypes and shardings the parameters of a directory take.
+    """
+    return hub.load(path, like).params if is_hub(path) else open_run(path).params
 
 
 def spec_of(path: str, part: str = '') -> dict[str, Any]:

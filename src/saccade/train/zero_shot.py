@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open a dual encoder of a run or of a Hugging Face directory, for zero-shot classification."""
 
-import jax
-import jax.numpy as jnp
-
 from saccade.build import build
 from saccade.data.caption.captioned_base import CaptionSplit
 from saccade.data.caption.frame import CaptionFrame
@@ -48,7 +45,7 @@ def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
     if is_hub(path):
         require_latest(path, which)
         found = hub.load(path)
-        model, params = build(found.spec, 'model')(), jax.tree.map(jnp.asarray, found.params)
+        model, params = build(found.spec, 'model')(), found.params
         processor, length = open_tokenizer_and_images(absolute(path)), model.context_length
     else:
         trained = open_run(path, which)
