@@ -15,6 +15,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
+from saccade.hub.download import local
 from saccade.hub.family import Family, Head, find_family
 from saccade.hub.leaves import Leaves
 from saccade.hub.place import Shapes, place
@@ -118,7 +119,7 @@ def _has_chat_template(folder: Path) -> bool:
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Path]:
     """Context that yields the folder, and puts its path before every error raised within."""
-    folder = expanded(path)
+    folder = expanded(local(str(path)))
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')
     try:

@@ -22,6 +22,7 @@ from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
+from saccade.hub.download import advice, local
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
 from saccade.train.digests import verified
@@ -368,12 +369,19 @@ def verified_folder(path: str) -> Path:
     Raises:
         UserError: there is no such run, or its processor is not the one that it was trained with.
     """
-    return absolute(path) if is_hub(path) else verified(Workdir.existing(path))
+    return absolute(local(path)) if is_hub(path) else verified(Workdir.existing(path))
 
 
-def is_hub(path: str | None) -> bool:
-    """Return True if a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints."""
-    folder = absolute(str(path))
+def is_hub(path: str) -> bool:
+    """Return True if a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints.
+
+    Raises:
+        UserError: the folder does not exist, and the path may name a model of huggingface.co; or `hf:ORG/NAME` cannot
+            be downloaded.
+    """
+    folder = absolute(local(path))
+    if not folder.exists() and (words := advice(path)):
+        raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py; {words}')
     return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
 
 

@@ -8,6 +8,7 @@ from saccade.data.caption.frame import CaptionFrame
 from saccade.data.image.tokenizer import open_tokenizer_and_images
 from saccade.decode.zero_shot import ZeroShot
 from saccade.hub import load as hub
+from saccade.hub.download import local
 from saccade.train.digests import prepare_other
 from saccade.train.experiment import Experiment
 from saccade.train.trained import config_of, is_hub, open_run, require_latest
@@ -46,7 +47,7 @@ def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
         require_latest(path, which)
         found = hub.load(path)
         model, params = build(found.spec, 'model')(), found.params
-        processor, length = open_tokenizer_and_images(absolute(path)), model.context_length
+        processor, length = open_tokenizer_and_images(absolute(local(path))), model.context_length
     else:
         trained = open_run(path, which)
         model, params, processor = trained.model, trained.params, trained.processor
