@@ -21,8 +21,10 @@ from saccade.hub.leaves import Leaves
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
-from saccade.paths import expanded
+from saccade.paths import expanded, read_text
 from saccade.types import Params, UserError
+
+TEMPLATE = 'chat_template.jinja'
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class Pretrained:
         tokenizer: the folder's tokenizer.json, or else its vocab.txt or vocab.json; None without any.
         name: name of the folder.
         generation: settings of generation_config.json, or else of config.json with the family's defaults.
-        chat_template: True if the folder has one.
+        chat_template: the folder's, a Jinja program; '' for none.
     """
 
     spec: dict[str, Any]
@@ -43,7 +45,7 @@ class Pretrained:
     tokenizer: Path | None
     name: str
     generation: dict[str, Any]
-    chat_template: bool
+    chat_template: str
 
     def open_tokenizer(self) -> Tokenizer:
         """Open the tokenizer.
@@ -90,7 +92,7 @@ def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = '
             find_tokenizer(folder),
             folder.resolve().name,
             _generation(folder, config, family),
-            _has_chat_template(folder),
+            _chat_template(folder),
         )
 
 
@@ -111,9 +113,20 @@ def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict
     return {**family.tokens, **{name: value for name, value in config.items() if value is not None}}
 
 
-def _has_chat_template(folder: Path) -> bool:
-    files = ('chat_template.jinja', 'chat_template.json', 'additional_chat_templates')
-    return any((folder / name).exists() for name in files) or bool(read_config(folder / CONFIG).get('chat_template'))
+def _chat_template(folder: Path) -> str:
+    """Return the folder's chat template. As in transformers, chat_template.jinja goes before tokenizer_config.json."""
+    if (folder / TEMPLATE).exists():
+        try:
+            return read_text(folder / TEMPLATE)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f'{TEMPLATE}: cannot be read: {error}') from None
+    found = read_config(folder / CONFIG).get('chat_template') or ''
+    if isinstance(found, list):  # templates by name
+        named = (each for each in found if isinstance(each, dict) and each.get('name') == 'default')
+        found = next(named, {}).get('template')
+    if not isinstance(found, str):
+        raise UserError(f"{CONFIG}: chat_template must be a text, or a list with a text of the name 'default'")
+    return found
 
 
 @contextmanager
