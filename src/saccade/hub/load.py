@@ -106,6 +106,16 @@ def spec_of(path: str | Path) -> dict[str, Any]:
         return _described(read_json(folder / 'config.json'))[-1]
 
 
+def model_type(path: str | Path) -> str:
+    """Return the name of the family of the model in a folder.
+
+    Raises:
+        UserError: `config.json` is missing or damaged, or names none.
+    """
+    with _opened(path) as folder:
+        return read(read_json(folder / 'config.json'), 'model_type', str)
+
+
 def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:
     """Return the settings of generation. As in transformers, generation_config.json overrides config.json."""
     if (folder / 'generation_config.json').is_file():

@@ -145,15 +145,26 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     model = experiment.model()
     if change := changed_code(workdir, config):
         _LOG.warning(change)
-    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
-        like = kept_shapes(experiment)
-        if which == 'average':
-            restored = averaged(checkpoints, like, experiment.keep_last)
-        else:
-            restored = checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
+    restored = restored_params(workdir, experiment, which)
     params = experiment.adapter.merged(restored.state)
     processor = experiment.data().open_processor(verified(workdir))
     return Trained(model, params, processor, config, restored.step)
+
+
+def restored_params(workdir: Workdir, experiment: Experiment, which: str) -> Restored:
+    """Return the parameters of a run as it trains them: those of its model, and those of its adapter.
+
+    Args:
+        which: as for `open_run`.
+
+    Raises:
+        UserError: none of its checkpoints can be used.
+    """
+    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
+        like = kept_shapes(experiment)
+        if which == 'average':
+            return averaged(checkpoints, like, experiment.keep_last)
+        return checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
