@@ -179,7 +179,9 @@ def test_any_failure_of_the_library_is_one_line(monkeypatch):
     monkeypatch.setattr(huggingface_hub, 'snapshot_download', fail)
     with pytest.raises(UserError) as error:
         local('hf:ORG/NAME')
-    assert str(error.value) == f'hf:ORG/NAME: cannot be downloaded: no route Elsewhere: {COMMAND}'
+    assert str(error.value) == (
+        f'hf:ORG/NAME: cannot be downloaded: no route; with a network, run {COMMAND}, and give DIR'
+    )
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Adapter:
 
     Attributes:
         updates: by path of their kernels.
-        whole: other trained parameters by path, as those of new heads.
+        whole: other trained parameters by path, as the weights of new heads.
         rank, alpha: r, and the constant factor of the updates.
         base: name or folder of the model that the updates are of.
     """

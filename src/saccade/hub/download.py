@@ -57,4 +57,6 @@ def _downloaded(named: str) -> str:
         return snapshot_download(name, revision=revision or None, allow_patterns=[*_FILES])
     except Exception as error:  # of its own, of the file system, or of the HTTP library, which differs by its version
         first, *_ = str(error).strip().splitlines() or [type(error).__name__]
-        raise UserError(f'{SCHEME}{named}: cannot be downloaded: {first} Elsewhere: {command}') from None
+        raise UserError(
+            f'{SCHEME}{named}: cannot be downloaded: {first.rstrip(".")}; with a network, run {command}, and give DIR'
+        ) from None

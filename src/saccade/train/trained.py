@@ -152,7 +152,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
 
 
 def restored_params(workdir: Workdir, experiment: Experiment, which: str) -> Restored:
-    """Return the parameters of a run as it trains them: those of its model, and those of its adapter.
+    """Return the parameters of a run as it trains them: of its model, and of its adapter.
 
     Args:
         which: as for `open_run`.
