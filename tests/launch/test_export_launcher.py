@@ -10,6 +10,8 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
+from saccade.train.log.log import read
+
 FILES = {
     'README.md', 'config.json', 'generation_config.json', 'model.safetensors', 'tokenizer.json',
     'tokenizer_config.json',
@@ -151,3 +153,16 @@ def test_an_adapter_that_cannot_be_is_one_line(runner, finished, tuned, tmp_path
     assert words in done.stderr
     assert 'Traceback' not in done.stderr
     assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.long
+def test_a_run_that_begins_with_a_folder_is_the_same_on_a_mesh_of_eight_devices(runner, base, tmp_path):
+    losses = {}
+    for devices, mesh in ((1, ()), (8, ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'))):
+        workdir = tmp_path / str(devices)
+        begun = (f'--config.init_from={base}', '--config.steps=3', '--config.eval_every=0')
+        done = runner.train(workdir, *begun, *mesh, devices=devices)
+        assert done.returncode == 0, done.stderr
+        losses[devices] = [line['loss'] for line in read(workdir / 'metrics.jsonl') if line['split'] == 'train']
+    assert len(losses[1]) == 3
+    np.testing.assert_allclose(losses[8], losses[1], rtol=1e-5)
