@@ -16,7 +16,7 @@ from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
 PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
 TEXT = flags.DEFINE_multi_string('text', [], 'A text; may be repeated.')
 WORD = flags.DEFINE_string('word', None, 'Compare the occurrences of this word instead of whole texts.')

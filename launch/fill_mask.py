@@ -19,7 +19,7 @@ from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
 TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] for each gap.')
 PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
 MODE = flags.DEFINE_string(

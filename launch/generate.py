@@ -17,7 +17,7 @@ from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
 PROMPT = flags.DEFINE_string('prompt', '', 'Text to continue; empty: a document from its beginning.')
 MAX_TOKENS = flags.DEFINE_integer(
     'max_tokens', None, 'Maximum number of new tokens; default: 200, or the rest of the context.', 1

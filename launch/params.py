@@ -14,7 +14,7 @@ from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder; its newest checkpoint is used.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory, or a run.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME.')
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE; shows shapes only.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from saccade.decode.search import Index, SearchCorpus, SentenceEncoder
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
 PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
 CORPUS = flags.DEFINE_string('corpus', None, 'File to search, one text per line.')

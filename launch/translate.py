@@ -20,7 +20,7 @@ from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
 START = flags.DEFINE_string('start', None, 'Special token that starts a target, for a Hugging Face directory.')
 MODE = flags.DEFINE_string('mode', None, 'Special token before each text, for a model with several modes: "[S]".')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')

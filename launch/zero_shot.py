@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from saccade.decode.zero_shot import ZeroShot
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory or a run, instead of --workdir.')
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
 IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; may be repeated.')
 FOLDER = flags.DEFINE_string('folder', None, 'Folder with a folder of images for each class, instead of --image.')

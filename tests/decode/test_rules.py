@@ -11,7 +11,6 @@ import pytest
 
 from saccade.data.tokenizer.tokenizer import Around
 from saccade.data.tokenizer.word import Word
-from saccade.decode.chat import chat
 from saccade.decode.generation import Generation
 from saccade.decode.rules import FREE, TokenRules
 from saccade.decode.sample import Writer
@@ -70,7 +69,7 @@ WORDS = Word(8, end='</s>').train(['a b c d e f'])
 
 
 def of_folder(**settings):
-    return Generation.of_folder(settings, WORDS, V, False)
+    return Generation.of_folder(settings, WORDS, V, '')
 
 
 def test_settings_of_a_folder():
@@ -131,9 +130,3 @@ def test_a_prompt_is_framed_and_an_empty_one_begins(rotary):
     assert (framed.framed([3]), framed.framed([])) == ([1, 3, 4], [1, 4])
     assert replace(writer, settings=Generation(start=2)).framed([]) == [2]
     assert replace(writer, settings=Generation()).framed([]) == [0]
-
-
-def test_chat_with_a_template_is_refused(rotary):
-    writer = Writer(*rotary, WORDS, Sampler(0.0), Generation(chat_template=True))
-    with pytest.raises(UserError, match='has a chat template, which is not supported'):
-        next(chat(writer, ['a'], jax.random.key(0)))

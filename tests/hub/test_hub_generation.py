@@ -46,7 +46,7 @@ def test_a_folder_is_opened_with_its_settings(words):
     assert (generation.end, generation.start, generation.prompt) == (0, 1, Around())
     assert generation.rules == TokenRules(ends=(4,), bad_words=((5, 6),))
     assert generation.sampler().temperature == 0.5
-    assert not generation.chat_template
+    assert generation.chat_template == ''
 
 
 def test_a_wrong_setting_is_named_with_its_folder(words):
@@ -55,12 +55,19 @@ def test_a_wrong_setting_is_named_with_its_folder(words):
         open_trained(init_from=str(words))
 
 
-@pytest.mark.parametrize('file', ['chat_template.jinja', 'tokenizer_config.json', 'additional_chat_templates'])
-def test_a_chat_template_is_found_and_a_folder_with_one_loads(words, file):
-    if file.endswith('.json'):
-        write(words / file, chat_template='{{ messages }}')
-    elif '.' in file:
-        (words / file).write_text('{{ messages }}')
-    else:
-        (words / file).mkdir()
-    assert open_trained(init_from=str(words)).generation.chat_template
+def test_a_chat_template_is_read_from_its_file_or_from_the_settings_of_the_tokenizer(words):
+    assert open_trained(init_from=str(words)).generation.chat_template == ''
+    write(words / 'tokenizer_config.json', chat_template='in the settings')
+    assert open_trained(init_from=str(words)).generation.chat_template == 'in the settings'
+    named = [{'name': 'rag', 'template': 'other'}, {'name': 'default', 'template': 'by name'}]
+    write(words / 'tokenizer_config.json', chat_template=named)
+    assert load(words).chat_template == 'by name'
+    (words / 'chat_template.jinja').write_text('in the file\n')
+    assert load(words).chat_template == 'in the file\n'
+
+
+@pytest.mark.parametrize('found', [5, [{'name': 'rag', 'template': 'other'}], [7], {'default': 'x'}])
+def test_a_chat_template_of_another_form_is_refused(words, found):
+    write(words / 'tokenizer_config.json', chat_template=found)
+    with pytest.raises(UserError, match=r'tokenizer_config\.json: chat_template must be a text'):
+        load(words)

@@ -5,13 +5,19 @@
 import fcntl
 import json
 
+import numpy as np
 import pytest
 from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from saccade.train.log.log import read
 
 FILES = {
     'README.md', 'config.json', 'generation_config.json', 'model.safetensors', 'tokenizer.json',
     'tokenizer_config.json',
 }  # fmt: skip
+
+LORA = "--config.low_rank={'use': 'train.low_rank:LowRank', 'rank': 2, 'alpha': 4.0}"
 
 
 def continued(runner, *where):
@@ -84,3 +90,79 @@ def test_a_run_in_training_is_refused(runner, finished, tmp_path):
     assert done.returncode == 2
     assert 'is being trained by process' in done.stderr
     assert not any(tmp_path.iterdir())
+
+
+@pytest.fixture(scope='module')
+def base(runner, finished, tmp_path_factory):
+    """The folder of a decoder of ours."""
+    out = tmp_path_factory.mktemp('exported') / 'base'
+    done = runner.run('export', f'--workdir={finished}', f'--out={out}')
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope='module')
+def tuned(runner, base, tmp_path_factory):
+    """The folder of a LoRA run that began with a Hugging Face directory."""
+    workdir = tmp_path_factory.mktemp('runs') / 'tuned'
+    done = runner.train(workdir, f'--config.init_from={base}', LORA, '--config.steps=4', '--config.eval_every=0')
+    assert done.returncode == 0, done.stderr
+    return workdir
+
+
+@pytest.mark.long
+def test_an_adapter_on_its_base_is_the_merged_model(runner, base, tuned, tmp_path):
+    done = runner.run('export', f'--workdir={tuned}', f'--out={tmp_path / "adapter"}', '--adapter', '--json')
+    assert done.returncode == 0, done.stderr
+    merged = runner.run('export', f'--workdir={tuned}', f'--out={tmp_path / "merged"}')
+    assert merged.returncode == 0, merged.stderr
+    assert {path.name for path in (tmp_path / 'adapter').iterdir()} == {
+        'README.md', 'adapter_config.json', 'adapter_model.safetensors'
+    }  # fmt: skip
+    config = json.loads((tmp_path / 'adapter/adapter_config.json').read_text())
+    assert config['base_model_name_or_path'] == str(base)
+    assert f'base_model: "{base}"' in (tmp_path / 'adapter/README.md').read_text()
+    factors = load_file(tmp_path / 'adapter/adapter_model.safetensors')
+    assert json.loads(done.stdout)['parameters'] == sum(array.size for array in factors.values())
+    before, after = (load_file(folder / 'model.safetensors') for folder in (base, tmp_path / 'merged'))
+    assert len(config['target_modules']) == 2 * 7  # four of attention and three of the network, in two layers
+    for name, array in before.items():
+        if (module := name.removesuffix('.weight')) in config['target_modules']:
+            A, B = (factors[f'base_model.model.{module}.lora_{side}.weight'] for side in 'AB')
+            assert np.abs(B).max() > 0
+            array = array + config['lora_alpha'] / config['r'] * B @ A
+        np.testing.assert_allclose(array, after[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ('which', 'flags', 'words'),
+    [
+        ('finished', (), 'config.low_rank is not set: the run trained all weights'),
+        ('of_a_run', (), 'must be a Hugging Face directory or hf:ORG/NAME'),
+        ('tuned', ('--family=llama', '--shard_size=1GB'), '--family and --shard_size have no effect with --adapter'),
+    ],
+)
+def test_an_adapter_that_cannot_be_is_one_line(runner, finished, tuned, tmp_path, which, flags, words):
+    folder = {'finished': finished, 'tuned': tuned, 'of_a_run': tmp_path / 'run'}[which]
+    if which == 'of_a_run':
+        done = runner.train(folder, f'--config.init_from={finished}', LORA, '--config.steps=3')
+        assert done.returncode == 0, done.stderr
+    done = runner.run('export', f'--workdir={folder}', f'--out={tmp_path / "out"}', '--adapter', *flags)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert 'Traceback' not in done.stderr
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.long
+def test_a_run_that_begins_with_a_folder_is_the_same_on_a_mesh_of_eight_devices(runner, base, tmp_path):
+    losses = {}
+    for devices, mesh in ((1, ()), (8, ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'))):
+        workdir = tmp_path / str(devices)
+        begun = (f'--config.init_from={base}', '--config.steps=3', '--config.eval_every=0')
+        done = runner.train(workdir, *begun, *mesh, devices=devices)
+        assert done.returncode == 0, done.stderr
+        losses[devices] = [line['loss'] for line in read(workdir / 'metrics.jsonl') if line['split'] == 'train']
+    assert len(losses[1]) == 3
+    np.testing.assert_allclose(losses[8], losses[1], rtol=1e-5)

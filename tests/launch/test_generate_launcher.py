@@ -90,6 +90,27 @@ def test_what_does_not_fit_the_context_is_one_line(runner, finished):
 
 
 @pytest.mark.long
+def test_a_chat_is_written_by_the_template_of_a_folder(runner, finished, tmp_path):
+    out = tmp_path / 'out'
+    assert runner.run('export', f'--workdir={finished}', f'--out={out}').returncode == 0
+    template = '{% for message in messages %}{{ message.content + eos_token }}{% endfor %}'
+    (out / 'chat_template.jinja').write_text(template)
+    flags = (f'--init_from={out}', '--chat', '--max_tokens=4', '--greedy')
+    done = generate(runner, *flags, said='the model\nreads <|end|>\nand another\n')
+    assert done.returncode == 0, done.stderr
+    refused = "[the line spells the special token '<|end|>', which only the chat template may write]"
+    first, line, second = done.stdout.rstrip('\n').split('\n')
+    assert line == refused
+    assert first != second
+    (out / 'chat_template.jinja').write_text("{{ ''.__class__.__mro__ }}")
+    done = generate(runner, *flags, said='the model\n')
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert 'the chat template cannot be rendered: ' in line
+    assert "'__class__'" in line
+
+
+@pytest.mark.long
 def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder):
     done = generate(runner, f'--workdir={encoder}', '--prompt=the model')
     assert done.returncode == 2

@@ -41,7 +41,7 @@ class Generation:
         prompt: special tokens around a prompt.
         sampling: settings of a `Sampler` from a folder.
         max_new_tokens, max_length: from a folder: maximum number of new tokens, and of all tokens with the prompt.
-        chat_template: True if a folder has one, which is not supported.
+        chat_template: of a folder, a Jinja program (`decode.chat_template`); '' for none.
         ignored: settings of a folder that are not applied.
     """
 
@@ -52,7 +52,7 @@ class Generation:
     sampling: Mapping[str, float] = field(default_factory=dict)
     max_new_tokens: int | None = None
     max_length: int | None = None
-    chat_template: bool = False
+    chat_template: str = ''
     ignored: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -63,13 +63,14 @@ class Generation:
 
     @classmethod
     def of_folder(
-        cls, settings: Mapping[str, Any], tokenizer: Tokenizer, vocabulary: int, chat_template: bool
+        cls, settings: Mapping[str, Any], tokenizer: Tokenizer, vocabulary: int, chat_template: str
     ) -> 'Generation':
         """Return the settings of a Hugging Face folder.
 
         Args:
             settings: content of generation_config.json, or of config.json if there is none.
             vocabulary: number of tokens of the model. An end token beyond it never occurs.
+            chat_template: the folder's; '' for none.
 
         Raises:
             UserError: a setting has another type than in transformers, or a forced or forbidden token is beyond the

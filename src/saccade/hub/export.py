@@ -5,7 +5,8 @@
 import functools
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ import numpy as np
 from flax.traverse_util import flatten_dict
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.hub.adapter import CONFIG, FILE, Adapter, adapter_tensors
 from saccade.hub.describe import Description, describe
 from saccade.hub.place import Shapes
-from saccade.hub.store import tensors_of, write_tensors
+from saccade.hub.store import tensors_of, write_file, write_tensors
 from saccade.hub.tokenizer import special_ids, write_tokenizer
 from saccade.types import Params, Part, UserError
 
@@ -66,12 +68,53 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     Raises:
         UserError: no family can hold the model; the folder exists and is not empty, or cannot be written.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f'{out}: exists and is not an empty folder; name a new one')
     params = flatten_dict(source.params, sep='/')
     shapes = {path: tuple(leaf.shape) for path, leaf in params.items()}
     ids = special_ids(source.tokenizer, source.model) if source.tokenizer else {}
     description = describe(source.model, shapes, ids, form.family, source.ending)
+    with _draft(out) as draft:
+        held = params | _tables(source.model, description, shapes)
+        write_tensors(draft, tensors_of(held, description), form.dtype, form.shard)
+        _write(draft / 'config.json', {**description.config, **source.settings, 'dtype': form.dtype})
+        if source.tokenizer:
+            if generation := {key: value for key, value in ids.items() if value is not None and '.' not in key}:
+                _write(draft / 'generation_config.json', generation)
+            write_tokenizer(draft, source.tokenizer, source.model, description.config)
+        for name, text in (files or {}).items():
+            (draft / name).write_text(text)
+    return description
+
+
+def export_adapter(source: Source, adapter: Adapter, out: Path, form: Format, card: str) -> Description:
+    """Write the trained part of a LoRA run as a folder of PEFT, whole or not at all.
+
+    Args:
+        source: the merged model.
+        out: the folder, which must be missing or empty.
+        card: text of README.md.
+
+    Raises:
+        UserError: as for `export`; or PEFT has no update of a kernel.
+    """
+    shapes = {path: tuple(leaf.shape) for path, leaf in flatten_dict(source.params, sep='/').items()}
+    description = describe(source.model, shapes, {}, form.family, source.ending)
+    config, tensors = adapter_tensors(adapter, description)
+    with _draft(out) as draft:
+        write_file(draft / FILE, tensors, form.dtype)
+        _write(draft / CONFIG, config)
+        (draft / 'README.md').write_text(card)
+    return description
+
+
+@contextmanager
+def _draft(out: Path) -> Iterator[Path]:
+    """Context that yields a new folder, which is renamed to `out` at the end and deleted on an error.
+
+    Raises:
+        UserError: `out` exists and is not an empty folder, or cannot be written.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f'{out}: exists and is not an empty folder; name a new one')
     draft = out.with_name(f'.{out.name}.draft')
     try:
         draft.mkdir(parents=True)
@@ -80,18 +123,7 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     except OSError as error:
         raise UserError(f'{out}: cannot be written: {error.strerror}') from None
     try:
-        arrays = {path: np.asarray(leaf) for path, leaf in params.items()} | _tables(source.model, description, shapes)
-        write_tensors(draft, tensors_of(arrays, description), form.dtype, form.shard)
-        _write(draft / 'config.json', {**description.config, **source.settings, 'dtype': form.dtype})
-        if source.tokenizer:
-            if generation := {key: value for key, value in ids.items() if value is not None and '.' not in key}:
-                _write(draft / 'generation_config.json', generation)
-            write_tokenizer(draft, source.tokenizer, source.model, description.config)
-        for name, text in (files or {}).items():
-            (draft / name).write_text(text)
-        mode = (draft / 'config.json').stat().st_mode
-        for file in draft.iterdir():  # safetensors writes for the owner only
-            file.chmod(mode)
+        yield draft
         if out.exists():
             out.rmdir()
         draft.rename(out)
@@ -99,7 +131,6 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
         raise UserError(f'{out}: cannot be written: {error.strerror}') from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return description
 
 
 def _tables(model: Part, description: Description, shapes: Shapes) -> dict[str, np.ndarray]:

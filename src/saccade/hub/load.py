@@ -15,12 +15,16 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
+from saccade.hub.download import local
 from saccade.hub.family import Family, Head, find_family
+from saccade.hub.leaves import Leaves
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
-from saccade.paths import expanded
+from saccade.paths import expanded, read_text
 from saccade.types import Params, UserError
+
+TEMPLATE = 'chat_template.jinja'
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +33,11 @@ class Pretrained:
 
     Attributes:
         spec: spec of the model, as config.model.
-        params: parameters in our layout, float32.
+        params: parameters in our layout.
         tokenizer: the folder's tokenizer.json, or else its vocab.txt or vocab.json; None without any.
         name: name of the folder.
         generation: settings of generation_config.json, or else of config.json with the family's defaults.
-        chat_template: True if the folder has one.
+        chat_template: the folder's, a Jinja program; '' for none.
     """
 
     spec: dict[str, Any]
@@ -41,7 +45,7 @@ class Pretrained:
     tokenizer: Path | None
     name: str
     generation: dict[str, Any]
-    chat_template: bool
+    chat_template: str
 
     def open_tokenizer(self) -> Tokenizer:
         """Open the tokenizer.
@@ -63,8 +67,14 @@ class Pretrained:
         return tokenizer
 
 
-def load(path: str | Path) -> Pretrained:
+def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = 'float32') -> Pretrained:
     """Read `config.json` and `model.safetensors`, or its shards, from a folder.
+
+    Tensors are read one at a time, and each is on the devices before the next is read.
+
+    Args:
+        like: leaves by path, with a dtype and a sharding, which a parameter of the same path and shape takes.
+        dtype: type of every other parameter; these are on the default device.
 
     Raises:
         UserError: a file is missing or damaged; the family or a setting of the model is not supported; a tensor is
@@ -73,15 +83,16 @@ def load(path: str | Path) -> Pretrained:
     with _opened(path) as folder:
         config = read_json(folder / 'config.json')
         family, settings, heads, spec = _described(config)
+        leaves = Leaves(like or {}, dtype)
         with open_tensors(folder) as tensors:
-            params = place(tensors, family, shapes_of(spec, family.inputs(settings)), heads)
+            place(tensors, family, shapes_of(spec, family.inputs(settings)), heads, leaves)
         return Pretrained(
             spec,
-            unflatten_dict(params, sep='/'),
+            unflatten_dict(leaves.arrays, sep='/'),
             find_tokenizer(folder),
             folder.resolve().name,
             _generation(folder, config, family),
-            _has_chat_template(folder),
+            _chat_template(folder),
         )
 
 
@@ -95,6 +106,16 @@ def spec_of(path: str | Path) -> dict[str, Any]:
         return _described(read_json(folder / 'config.json'))[-1]
 
 
+def model_type(path: str | Path) -> str:
+    """Return the name of the family of the model in a folder.
+
+    Raises:
+        UserError: `config.json` is missing or damaged, or names none.
+    """
+    with _opened(path) as folder:
+        return read(read_json(folder / 'config.json'), 'model_type', str)
+
+
 def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:
     """Return the settings of generation. As in transformers, generation_config.json overrides config.json."""
     if (folder / 'generation_config.json').is_file():
@@ -102,15 +123,26 @@ def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict
     return {**family.tokens, **{name: value for name, value in config.items() if value is not None}}
 
 
-def _has_chat_template(folder: Path) -> bool:
-    files = ('chat_template.jinja', 'chat_template.json', 'additional_chat_templates')
-    return any((folder / name).exists() for name in files) or bool(read_config(folder / CONFIG).get('chat_template'))
+def _chat_template(folder: Path) -> str:
+    """Return the folder's chat template. As in transformers, chat_template.jinja goes before tokenizer_config.json."""
+    if (folder / TEMPLATE).exists():
+        try:
+            return read_text(folder / TEMPLATE)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f'{TEMPLATE}: cannot be read: {error}') from None
+    found = read_config(folder / CONFIG).get('chat_template') or ''
+    if isinstance(found, list):  # templates by name
+        named = (each for each in found if isinstance(each, dict) and each.get('name') == 'default')
+        found = next(named, {}).get('template')
+    if not isinstance(found, str):
+        raise UserError(f"{CONFIG}: chat_template must be a text, or a list with a text of the name 'default'")
+    return found
 
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Path]:
     """Context that yields the folder, and puts its path before every error raised within."""
-    folder = expanded(path)
+    folder = expanded(local(str(path)))
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')
     try:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of a family's tensors to our parameter tree; every tensor must be used, and every parameter set."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
@@ -10,6 +11,7 @@ import numpy as np
 from einops import rearrange
 
 from saccade.hub.family import ZEROS, Family, Head, Table, Weight
+from saccade.hub.leaves import Leaves
 from saccade.hub.tensors import Tensors
 from saccade.layer_paths import numbers
 from saccade.types import UserError
@@ -18,30 +20,32 @@ Shapes = Mapping[str, tuple[int, ...]]
 _ROUNDING = 2e-3  # half a step of bfloat16 at 1, the largest value of a table
 
 
-def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, ...] = ()) -> dict[str, np.ndarray]:
-    """Return our parameters by path, in float32.
+def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, ...], leaves: Leaves) -> None:
+    """Read the tensors of a model one at a time, and put each into our parameters before the next is read.
 
     Args:
         shapes: shapes of the model's parameters, by path.
         heads: heads of the family that the model has.
+        leaves: the parameters to fill.
 
     Raises:
         UserError: a tensor is missing, left over, or of the wrong shape; or a tied copy or a constant table differs.
     """
     names = _short_names(tensors, family)
-    left, params = dict(names), {}
+    left = dict(names)
     for weight in weights_of(family, heads, shapes):
         first, _ = next(weight.tensors(shapes[weight.ours[0]]))
         absent = first not in left
-        if weight.ours[0] in params or (absent and weight.read_only):
+        if weight.ours[0] in leaves.arrays or (absent and weight.read_only):
             continue  # another layout has it
         if absent and weight.instead == ZEROS:
-            params.update((path, np.zeros(shapes[path], np.float32)) for path in weight.ours)
+            for path in weight.ours:
+                leaves.put(path, shapes[path], (), np.zeros(shapes[path], np.float32))
             continue
         if absent and weight.instead in names:
             left[first] = names[weight.instead]
-        params.update(_take(tensors, left, weight, shapes))
-    if absent := shapes.keys() - params.keys():
+        _take(tensors, left, weight, shapes, leaves)
+    if absent := shapes.keys() - leaves.arrays.keys():
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
     _check_copies(tensors, names, left, family.copies)
     _check_constants(tensors, left, family.constants)
@@ -54,7 +58,6 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     ]
     if over:
         raise UserError(f'the model that config.json describes has no place for tensor {_some(over)}')
-    return params
 
 
 def weights_of(family: Family, heads: tuple[Head, ...], shapes: Shapes) -> Iterator[Weight]:
@@ -79,6 +82,12 @@ def _in_groups(weight: Weight, shapes: Shapes) -> Iterator[Weight]:
         yield weight.in_group(group, layers)
 
 
+def layouts_of(weight: Weight) -> tuple[str, ...]:
+    """Return the layout of each of our parameters in a tensor, which has them one after another."""
+    layout = weight.layout
+    return layout if isinstance(layout, tuple) else (layout.replace('part ', ''),) * len(weight.ours)
+
+
 def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
     return (weight for head in heads for weight in head.weights)
 
@@ -96,17 +105,15 @@ def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
     return names
 
 
-def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> dict[str, np.ndarray]:
-    """Read the tensors of one weight, remove their names from `names`, and return our parameters by path."""
+def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes, leaves: Leaves) -> None:
+    """Read the tensors of one weight, remove their names from `names`, and put them into our parameters."""
     own = [shapes[path] for path in weight.ours]
-    leading = sum(mark in weight.theirs for mark in '*#')
     order = weight.order and weight.order(shapes, weight.ours[0])
-    inner = [shape[leading:] for shape in own]
-    read = [_read(tensors, names, name, weight, inner, order) for name, _ in weight.tensors(own[0])]
-    return {
-        path: np.stack(arrays).reshape(shape) if leading else arrays[0]
-        for path, shape, *arrays in zip(weight.ours, own, *read, strict=True)
-    }
+    for name, index in weight.tensors(own[0]):
+        pieces = _read(tensors, names, name, weight, [shape[len(index) :] for shape in own], order)
+        for path, shape in zip(weight.ours, own, strict=True):
+            leaves.put(path, shape, index, next(pieces))
+        pieces.close()  # frees the tensor before the next is read
 
 
 def _read(
@@ -116,24 +123,22 @@ def _read(
     weight: Weight,
     shapes: list[tuple[int, ...]],
     order: np.ndarray | None,
-) -> list[np.ndarray]:
-    """Return the parameters that one tensor holds, in our layout. Args: shapes, of these parameters; order of rows."""
+) -> Iterator[np.ndarray]:
+    """Yield the parameters that one tensor holds, in our layout. Args: shapes, of these parameters; order of rows."""
     if wanted not in names:
         raise UserError(f"there is no tensor '{wanted}'")
     name = names.pop(wanted)
-    pieces = pieces_of(weight, shapes)
-    expected = [_shape(layout, shape) for layout, shape in pieces]
-    rows = [shape[0] if shape else 1 for shape in expected]
-    whole = (weight.skipped + sum(rows), *expected[0][1:]) if expected[0] else ()
+    pieces, whole = pieces_of(weight, shapes), stored_shape(weight, shapes)
+    rows = [shape[0] if shape else 1 for shape in itertools.starmap(_shape, pieces)]
     if tensors.shape(name) != whole:
         raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {whole}")
-    array = tensors.read(name) if order is None else tensors.read(name)[order]
+    array = tensors.read(name) if order is None else tensors.held.count(tensors.read(name)[order])
     starts = np.cumsum([weight.skipped, *rows])
-    made = [
-        rearrange(array[start : start + count] if whole else array, layout, **_sizes(layout, shape))
-        for start, count, (layout, shape) in zip(starts[:-1], rows, pieces, strict=True)
-    ]
-    return made if len(made) == len(shapes) else [*made[0]]
+    for start, count, (layout, shape) in zip(starts[:-1], rows, pieces, strict=True):
+        made = rearrange(array[start : start + count] if whole else array, layout, **_sizes(layout, shape))
+        tensors.held.count(made)
+        for part in made if len(pieces) < len(shapes) else [made]:
+            yield tensors.held.count(np.asarray(part, order='C'))
 
 
 def pieces_of(weight: Weight, shapes: list[tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:
@@ -145,6 +150,12 @@ def pieces_of(weight: Weight, shapes: list[tuple[int, ...]]) -> list[tuple[str, 
     if isinstance(weight.layout, tuple):
         return [*zip(weight.layout, shapes, strict=True)]
     return [(weight.layout, (len(shapes), *shapes[0]) if len(shapes) > 1 else shapes[0])]
+
+
+def stored_shape(weight: Weight, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape of a tensor. Args: shapes, of the parameters that it holds."""
+    first, *others = itertools.starmap(_shape, pieces_of(weight, shapes))
+    return (weight.skipped + first[0] + sum(other[0] for other in others), *first[1:]) if first else ()
 
 
 def _sizes(layout: str, shape: tuple[int, ...]) -> dict[str, int]:
@@ -164,7 +175,7 @@ def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str],
     for copy, original in copies.items():
         if copy in left and original in taken:
             name = left.pop(copy)
-            if not np.array_equal(tensors.read(name), tensors.read(names[original])):
+            if not tensors.equal(name, names[original]):
                 raise UserError(f"tensor '{name}' differs from '{names[original]}', to which config.json ties it")
 
 
@@ -172,7 +183,7 @@ def _check_constants(tensors: Tensors, left: dict[str, str], constants: Mapping[
     """Remove constant tables; raise an error if a table differs."""
     for short in constants.keys() & left.keys():
         name = left.pop(short)
-        stored = tensors.read(name)
+        stored = tensors.read(name).astype(np.float32)
         if stored.ndim != 2 or not np.allclose(stored, constants[short](*stored.shape), rtol=0, atol=_ROUNDING):
             raise UserError(f"tensor '{name}' differs from the constant table of the family")
 

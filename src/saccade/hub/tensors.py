@@ -3,9 +3,11 @@
 """Tensors of a folder by name, read lazily from one safetensors file, or from shards with an index."""
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,13 +22,44 @@ SINGLE = 'model.safetensors'
 INDEX = 'model.safetensors.index.json'
 # Quantised weights have integer types, and are meaningless without their scales.
 _FLOATING = ('F64', 'F32', 'F16', 'BF16')
+_BLOCK = 1 << 20  # elements of two tensors that are compared at a time
+
+
+class Held:
+    """Counter of host memory. Attributes: bytes of the counted arrays that are alive, and the most at any time."""
+
+    def __init__(self) -> None:
+        self.alive = self.most = 0
+        self._known: set[int] = set()
+
+    def count(self, array: np.ndarray) -> np.ndarray:
+        """Count the memory of an array, or of the array that it is a view of, until it is freed."""
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if id(owner) not in self._known:
+            self._known.add(id(owner))
+            self.alive += owner.nbytes
+            self.most = max(self.most, self.alive)
+            weakref.finalize(owner, self._freed, id(owner), owner.nbytes).atexit = False
+        return array
+
+    def _freed(self, number: int, size: int) -> None:
+        self._known.remove(number)
+        self.alive -= size
 
 
 @dataclass(frozen=True)
 class Tensors:
-    """Tensors of safetensors files, read lazily. Attributes: files, the open file of each tensor, by tensor name."""
+    """Tensors of safetensors files, read lazily.
+
+    Attributes:
+        files: the open file of each tensor, by tensor name.
+        held: bytes that were read and are not freed.
+    """
 
     files: Mapping[str, Any]
+    held: Held = field(default_factory=Held)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
@@ -39,20 +72,44 @@ class Tensors:
         return tuple(self.files[name].get_slice(name).get_shape())
 
     def read(self, name: str) -> np.ndarray:
-        """Return the tensor in float32.
+        """Return the tensor in the type of the file, or in float32 for a float64.
 
         Raises:
             UserError: its type is not floating-point, a value is not finite, or NumPy does not support its shape.
         """
+        return self._read(name, lambda file: file.get_tensor(name))
+
+    def equal(self, name: str, other: str) -> bool:
+        """Return True if two tensors have the same shape and values; they are read some rows at a time.
+
+        Raises:
+            UserError: as for `read`.
+        """
+        shape = self.shape(name)
+        if shape != self.shape(other):
+            return False
+        count = max(1, _BLOCK // max(1, math.prod(shape[1:])))
+
+        def rows(each: str, first: int) -> np.ndarray:
+            return self._read(each, lambda file: file.get_slice(each)[first : min(first + count, shape[0])])
+
+        return all(np.array_equal(rows(name, first), rows(other, first)) for first in range(0, shape[0], count))
+
+    def _read(self, name: str, read: Callable[[Any], np.ndarray]) -> np.ndarray:
         dtype = self.files[name].get_slice(name).get_dtype()
         if dtype not in _FLOATING:
             raise UserError(f"tensor '{name}' is of type {dtype}; only {', '.join(_FLOATING)} can be loaded")
         try:
-            with np.errstate(over='ignore'):  # a large float64 becomes infinite, and is reported below
-                array = self.files[name].get_tensor(name).astype(np.float32)
+            array = self.held.count(read(self.files[name]))
         except (ValueError, SafetensorError) as error:
             raise UserError(f"tensor '{name}' cannot be read: {error}") from None
-        if not np.isfinite(array).all():
+        if array.dtype == np.float64:
+            with np.errstate(over='ignore'):  # a large number becomes infinite, and is reported below
+                array = self.held.count(array.astype(np.float32))
+        # The least and the greatest number are NaN if any is; this needs no memory.
+        with np.errstate(invalid='ignore'):
+            finite = not array.size or (np.isfinite(array.min()) and np.isfinite(array.max()))
+        if not finite:
             raise UserError(f"tensor '{name}' holds a number that is NaN, or infinite in float32; the file is damaged")
         return array
 

@@ -383,11 +383,18 @@ def with_learner(backend: Backend, learner: Learner) -> Backend:
 def replace_params(backend: Backend, state: TrainState, params: Params) -> TrainState:
     """Replace the model's initial weights; the optimizer's state is unchanged."""
     saved = backend.unload(state)
-    placed = jax.tree.map(
-        lambda new, old: jax.device_put(np.asarray(new, old.dtype), old.sharding),
-        {**saved.params, **params},  # keep an adapter's own parameters
-        saved.params,
-    )
+    taken: set[int] = set()
+
+    def place(new: Any, old: jax.Array) -> jax.Array:
+        # Weights that were read onto the mesh stay there; but a step donates each of its parameters once.
+        is_placed = isinstance(new, jax.Array) and (new.sharding, new.dtype) == (old.sharding, old.dtype)
+        if is_placed and id(new) not in taken:
+            taken.add(id(new))
+            return new
+        return jax.device_put(np.asarray(new, old.dtype), old.sharding)
+
+    # An adapter's own parameters are kept.
+    placed = jax.tree.map(place, {**saved.params, **params}, saved.params)
     ema = None if saved.ema is None else jax.tree.map(jnp.copy, placed)
     return backend.load(saved.replace(params=placed, ema=ema))
 

@@ -4,23 +4,31 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
+from jaxtyping import PyTree
 
 from saccade.build import build
 from saccade.data.image.hugging_face import preprocessor_config
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.hub.export import Format, Source, export
+from saccade.hub.adapter import Adapter, Update
+from saccade.hub.describe import Description
+from saccade.hub.download import SCHEME
+from saccade.hub.export import Format, Source, export, export_adapter
+from saccade.hub.load import model_type
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment
 from saccade.train.log.provenance import read
+from saccade.train.low_rank import BESIDE, LowRank
 from saccade.train.predicting import class_names
 from saccade.train.process.lock import require_idle
-from saccade.train.trained import Trained, open_run
+from saccade.train.trained import Initial, Trained, is_hub, open_run, restored_params
 from saccade.train.workdir import Workdir
+from saccade.types import UserError
 
 _USUAL = Format()
 
@@ -41,30 +49,89 @@ def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form
     Raises:
         UserError: the run is being trained, has no usable checkpoint, or is a model that no family can hold.
     """
-    workdir = Workdir.existing(path)
-    require_idle(workdir.lock, f'{workdir.path} is being trained')
-    trained = open_run(path, which)
-    experiment = Experiment.of(trained.config)
-    settings, task = _settings(experiment, workdir), experiment.task
-    trained = trained.only(part)
+    opened = _Opened.of(path, which)
+    trained = opened.trained.only(part)
     reads = trained.processor
-    files = {'README.md': ''.join(f'{line}\n' for line in _card(trained, workdir, out.name))}
+    files = {'README.md': ''.join(f'{line}\n' for line in _card(trained, opened.workdir, out.name))}
     images = getattr(reads, 'images', reads)
     if isinstance(images, ImageProcessor):
         files['preprocessor_config.json'] = json.dumps(preprocessor_config(images), indent=2) + '\n'
-    source = Source(
-        build(trained.config['model']),
-        trained.params,
-        reads if isinstance(reads, Tokenizer) else None,
-        getattr(task.target, 'architecture', ''),
-        settings,
-    )
-    config = export(source, out, form, files).config
+    return _found(trained, export(opened.source(trained), out, form, files), _count(trained.params))
+
+
+def export_adapter_of(path: str, out: Path, which: str = 'latest', dtype: str = 'float32') -> dict[str, Any]:
+    """Write the updates of a LoRA run, and the parameters that it trained directly, as an adapter of PEFT.
+
+    Args:
+        path, which: as for `export_run`.
+        dtype: of the tensors.
+
+    Returns:
+        As `export_run`, with the number of parameters of the adapter.
+
+    Raises:
+        UserError: as for `export_run`; the run is not one of LoRA, or did not begin with a Hugging Face directory.
+    """
+    opened = _Opened.of(path, which)
+    experiment, trained = opened.experiment, opened.trained
+    low_rank, base = experiment.adapter, experiment.init_from
+    if not isinstance(low_rank, LowRank):
+        raise UserError('--adapter: config.low_rank is not set: the run trained all weights; export without --adapter')
+    if not base or not is_hub(base):
+        raise UserError(
+            f'--adapter: the run began with {base or "random weights"}; an adapter needs a model that PEFT opens, so '
+            'config.init_from must be a Hugging Face directory or hf:ORG/NAME; export without --adapter'
+        )
+    params = restored_params(opened.workdir, experiment, which).state
+    updates = {
+        kernel: Update(*update) for kernel, update in low_rank.updates(params, Initial.of(experiment).axes).items()
+    }
+    adapter = Adapter(updates, low_rank.whole(params), low_rank.rank, low_rank.alpha, base.removeprefix(SCHEME))
+    card = ''.join(f'{line}\n' for line in _card(trained, opened.workdir, out.name, base=adapter.base))
+    form = Format(model_type(base), dtype)
+    description = export_adapter(opened.source(trained), adapter, out, form, card)
+    return _found(trained, description, _count([adapter.whole, params[BESIDE]]))
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Run that is exported. Attributes: its folder, its experiment and its model."""
+
+    workdir: Workdir
+    experiment: Experiment
+    trained: Trained
+
+    @classmethod
+    def of(cls, path: str, which: str) -> '_Opened':
+        """Open a run.
+
+        Raises:
+            UserError: it is being trained, or has no usable checkpoint.
+        """
+        workdir = Workdir.existing(path)
+        require_idle(workdir.lock, f'{workdir.path} is being trained')
+        trained = open_run(path, which)
+        return cls(workdir, Experiment.of(trained.config), trained)
+
+    def source(self, trained: Trained) -> Source:
+        """Return the model to export. Args: trained, one of the run's."""
+        reads, task = trained.processor, self.experiment.task
+        return Source(
+            build(trained.config['model']),
+            trained.params,
+            reads if isinstance(reads, Tokenizer) else None,
+            getattr(task.target, 'architecture', ''),
+            _settings(self.experiment, self.workdir),
+        )
+
+
+def _found(trained: Trained, description: Description, parameters: int) -> dict[str, Any]:
+    config = description.config
     return {
         'family': config['model_type'],
         'architecture': config['architectures'][0],
         'step': trained.step,
-        'parameters': _count(trained),
+        'parameters': parameters,
     }
 
 
@@ -78,13 +145,14 @@ def _settings(experiment: Experiment, workdir: Workdir) -> dict[str, Any]:
     return settings
 
 
-def _card(trained: Trained, workdir: Workdir, name: str) -> Iterator[str]:
-    """Yield the lines of a model card."""
+def _card(trained: Trained, workdir: Workdir, name: str, base: str = '') -> Iterator[str]:
+    """Yield the lines of a model card. Args: base, of an adapter the model that it is for."""
     starts, config = read(workdir.provenance), trained.config
     last = starts[-1] if starts else {}
-    yield from ('---', 'library_name: transformers', 'tags:', '- saccade', '---', f'# {name}', '')
+    library = ('library_name: peft', f'base_model: {json.dumps(base)}') if base else ('library_name: transformers',)
+    yield from ('---', *library, 'tags:', '- saccade', '---', f'# {name}', '')
     version = last.get('saccade', '')
-    yield f'{_count(trained):,} parameters, trained with Saccade {version} and exported at step {trained.step}.'
+    yield f'{_count(trained.params):,} parameters, trained with Saccade {version} and exported at step {trained.step}.'
     yield from ('', '## Training', '')
     yield f'- task: `{config["task"]["use"]}`'
     yield f'- data: `{config["data"]["use"]}`'
@@ -109,5 +177,5 @@ def _last_records(workdir: Workdir) -> Mapping[str, Mapping[str, Any]]:
     return {record['split']: record for record in records if record.get('split') not in (None, 'train')}
 
 
-def _count(trained: Trained) -> int:
-    return sum(leaf.size for leaf in jax.tree.leaves(trained.params))
+def _count(params: PyTree) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(params))

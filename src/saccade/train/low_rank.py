@@ -76,6 +76,25 @@ class LowRank:
 
         return each_leaf({name: tree for name, tree in params.items() if name != BESIDE}, weight)
 
+    def updates(self, params: Params, axes: AxesByPath) -> dict[str, tuple[Array, Array, int]]:
+        """Return A, B and the number of input axes of each kernel with an update, by its path.
+
+        Args:
+            params: of the run, A and B included.
+            axes: declared axes of the model's parameters.
+        """
+        pairs, kernels = flatten_dict(params[BESIDE], sep='/'), _hidden(axes)
+        paths = sorted(path.removesuffix('/A') for path in pairs if path.endswith('/A'))
+        return {path: (pairs[f'{path}/A'], pairs[f'{path}/B'], len(kernels[path].contracted)) for path in paths}
+
+    def whole(self, params: Params) -> dict[str, Array]:
+        """Return the parameters that are trained directly, by path."""
+        return {
+            path: leaf
+            for path, leaf in flatten_dict(params, sep='/').items()
+            if self._is_whole(path) and not _is_update(path)
+        }
+
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
         """Return the transformation of A, B, statistics and parameters that match `also`; all others are frozen."""
         trained = each_leaf(params, lambda path, _: self._is_trained(path))

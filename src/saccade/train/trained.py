@@ -22,6 +22,7 @@ from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
+from saccade.hub.download import advice, local
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
 from saccade.train.digests import verified
@@ -103,8 +104,7 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
         generation = Generation.of_folder(*settings)
     except UserError as error:
         raise UserError(f'{init_from}: generation_config.json or config.json: {error}') from None
-    params = jax.tree.map(jnp.asarray, pretrained.params)
-    return Trained(model, params, tokenizer, {'model': pretrained.spec}, generation=generation)
+    return Trained(model, pretrained.params, tokenizer, {'model': pretrained.spec}, generation=generation)
 
 
 def require_latest(init_from: str, which: str) -> None:
@@ -145,15 +145,26 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     model = experiment.model()
     if change := changed_code(workdir, config):
         _LOG.warning(change)
-    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
-        like = run_param_shapes(experiment)
-        if which == 'average':
-            restored = averaged(checkpoints, like, experiment.keep_last)
-        else:
-            restored = checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
+    restored = restored_params(workdir, experiment, which)
     params = experiment.adapter.merged(restored.state)
     processor = experiment.data().open_processor(verified(workdir))
     return Trained(model, params, processor, config, restored.step)
+
+
+def restored_params(workdir: Workdir, experiment: Experiment, which: str) -> Restored:
+    """Return the parameters of a run as it trains them: of its model, and of its adapter.
+
+    Args:
+        which: as for `open_run`.
+
+    Raises:
+        UserError: none of its checkpoints can be used.
+    """
+    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
+        like = run_param_shapes(experiment)
+        if which == 'average':
+            return averaged(checkpoints, like, experiment.keep_last)
+        return checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
@@ -311,15 +322,16 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
 
     Args:
         where: its path; and the name of one of its models, if it has several.
-        initial: the parameters as initialised.
+        initial: the parameters as initialised; the weights of a directory are placed on the devices like them.
         axes: of these, by path.
         adapt: converts the weights: a function of them and of the `Wanted` parameters by path.
 
     Raises:
         UserError: the weights are of another architecture; the message names the first parameter that differs.
     """
-    path, _ = where
-    params = _part_of(params_of(path), where)
+    path, part = where
+    like = {f'{part}/{name}' if part else name: leaf for name, leaf in _by_path(initial).items()}
+    params = _part_of(params_of(path, like), where)
     found, asked = _by_path(params), _shapes(initial)
     if adapt is not None:
         params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
@@ -340,9 +352,13 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
     )
 
 
-def params_of(path: str) -> Params:
-    """Return the parameters of a run or of a Hugging Face directory; no tokenizer is needed."""
-    return hub.load(path).params if is_hub(path) else open_run(path).params
+def params_of(path: str, like: Mapping[str, Any] | None = None) -> Params:
+    """Return the parameters of a run or of a Hugging Face directory; no tokenizer is needed.
+
+    Args:
+        like: leaves by path, whose dtypes and shardings the parameters of a directory take.
+    """
+    return hub.load(path, like).params if is_hub(path) else open_run(path).params
 
 
 def spec_of(path: str, part: str = '') -> dict[str, Any]:
@@ -365,12 +381,19 @@ def verified_folder(path: str) -> Path:
     Raises:
         UserError: there is no such run, or its processor is not the one that it was trained with.
     """
-    return absolute(path) if is_hub(path) else verified(Workdir.existing(path))
+    return absolute(local(path)) if is_hub(path) else verified(Workdir.existing(path))
 
 
-def is_hub(path: str | None) -> bool:
-    """Return True if a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints."""
-    folder = absolute(str(path))
+def is_hub(path: str) -> bool:
+    """Return True if a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints.
+
+    Raises:
+        UserError: the folder does not exist, and the path may name a model of huggingface.co; or `hf:ORG/NAME` cannot
+            be downloaded.
+    """
+    folder = absolute(local(path))
+    if not folder.exists() and (words := advice(path)):
+        raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py; {words}')
     return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
 
 

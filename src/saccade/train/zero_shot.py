@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open a dual encoder of a run or of a Hugging Face directory, for zero-shot classification."""
 
-import jax
-import jax.numpy as jnp
-
 from saccade.build import build
 from saccade.data.caption.captioned_base import CaptionSplit
 from saccade.data.caption.frame import CaptionFrame
 from saccade.data.image.tokenizer import open_tokenizer_and_images
 from saccade.decode.zero_shot import ZeroShot
 from saccade.hub import load as hub
+from saccade.hub.download import local
 from saccade.train.digests import prepare_other
 from saccade.train.experiment import Experiment
 from saccade.train.trained import config_of, is_hub, open_run, require_latest
@@ -48,8 +46,8 @@ def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
     if is_hub(path):
         require_latest(path, which)
         found = hub.load(path)
-        model, params = build(found.spec, 'model')(), jax.tree.map(jnp.asarray, found.params)
-        processor, length = open_tokenizer_and_images(absolute(path)), model.context_length
+        model, params = build(found.spec, 'model')(), found.params
+        processor, length = open_tokenizer_and_images(absolute(local(path))), model.context_length
     else:
         trained = open_run(path, which)
         model, params, processor = trained.model, trained.params, trained.processor

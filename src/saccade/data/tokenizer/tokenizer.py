@@ -165,6 +165,15 @@ class Tokenizer:
         """
         return [encoding.ids for encoding in self._encodings(texts, 'encode_batch_fast')]
 
+    def encode_marked(self, text: str) -> list[int]:
+        """Return the ids of a text that spells its special tokens, as that of a chat template.
+
+        Raises:
+            UserError: the text cannot be encoded.
+        """
+        with one_line(self._where):
+            return self._of_marked_text.encode(text, add_special_tokens=False).ids
+
     def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[bool]]]:
         """Return the ids of each text, and flags of those that begin a word in the tokenizer's sense.
 
@@ -265,6 +274,13 @@ class Tokenizer:
         spelled = {*self.specials, *unknown} & {*self.backend.get_vocab(with_added_tokens=False)}
         backend = _without(self.backend, spelled) if spelled else self.backend
         backend.encode_special_tokens = True
+        return backend
+
+    @cached_property
+    def _of_marked_text(self) -> tokenizers.Tokenizer:
+        """Backend for encoding, with which the spelling of a special token is the token."""
+        backend = tokenizers.Tokenizer.from_str(self.backend.to_str())
+        backend.encode_special_tokens = False
         return backend
 
     @property

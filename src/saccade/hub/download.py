@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of huggingface.co by name, `hf:ORG/NAME` or `hf:ORG/NAME@REVISION`, through the extra `hub`."""
+
+import functools
+import re
+
+from saccade import extras
+from saccade.types import UserError
+
+SCHEME = 'hf:'
+# Weights, and everything else that a folder is read for; `model*` leaves out a second copy in another layout.
+_FILES = (
+    'config.json', 'generation_config.json', 'preprocessor_config.json', 'model*.safetensors',
+    'model.safetensors.index.json', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json',
+    'added_tokens.json', 'vocab.txt', 'vocab.json', 'merges.txt', 'chat_template.jinja',
+)  # fmt: skip
+_NAME = re.compile(r'[\w.-]+(/[\w.-]+)?')
+
+
+def local(path: str) -> str:
+    """Return a path; for `hf:ORG/NAME`, the folder of the cache with the model's files, downloaded at the first use.
+
+    The cache is that of huggingface_hub (`HF_HOME`). A process asks for each name once.
+
+    Raises:
+        UserError: the name is not valid; huggingface_hub is not installed; the model does not exist, may not be read,
+            or is not in the cache and the network does not answer.
+    """
+    return _downloaded(path.removeprefix(SCHEME)) if path.startswith(SCHEME) else path
+
+
+def advice(path: str) -> str:
+    """Return the command that downloads a model, for a path that does not exist but may name one; '' otherwise."""
+    if not _NAME.fullmatch(path) or path.startswith('.'):
+        return ''
+    named = path if '/' in path else f'ORG/{path}'
+    return f'for a model of huggingface.co write hf:{named}, or first run {_command(named)}'
+
+
+def _command(name: str, revision: str = '') -> str:
+    return f'hf download {name}{f" --revision {revision}" if revision else ""} --local-dir DIR'
+
+
+@functools.cache
+def _downloaded(named: str) -> str:
+    name, _, revision = named.partition('@')
+    if not re.fullmatch(r'[\w.-]+/[\w.-]+', name):
+        raise UserError(f'{SCHEME}{named}: write {SCHEME}ORG/NAME or {SCHEME}ORG/NAME@REVISION')
+    command = _command(name, revision)
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        words = extras.lacks('hub', 'this') or 'huggingface_hub is not installed'
+        raise UserError(f'{SCHEME}{named}: {words}; or use the folder of {command}') from None
+    try:
+        return snapshot_download(name, revision=revision or None, allow_patterns=[*_FILES])
+    except Exception as error:  # of its own, of the file system, or of the HTTP library, which differs by its version
+        first, *_ = str(error).strip().splitlines() or [type(error).__name__]
+        raise UserError(
+            f'{SCHEME}{named}: cannot be downloaded: {first.rstrip(".")}; with a network, run {command}, and give DIR'
+        ) from None
