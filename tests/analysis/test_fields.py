@@ -22,7 +22,7 @@ def test_a_part_has_its_fields_with_types_defaults_and_meanings():
     said = shown(of_part('attention.multi_head:MultiHead'))
     assert '  heads = required    (int, at least 1)\n        N.\n' in said
     assert '  key_value_heads = None    (int, at least 1 or None)\n        K; None for N.\n' in said
-    assert '  kernel = required    (part (Kernel))\n        how queries attend to keys and values.\n' in said
+    assert "  kernel = {'use': 'attention.plain:Plain'}    (part (Kernel))\n        how queries attend to keys" in said
 
 
 def test_an_experiment_has_every_field_of_every_part_as_an_override():

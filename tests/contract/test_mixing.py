@@ -226,9 +226,9 @@ def test_tokens_that_change_places_change_no_more_where_that_is_declared(name):
 
 def is_served(name, context):
     """Whether a mixer takes the context, under a full mask where it can; it refuses what it cannot serve."""
-    module = build(uncovered(mixing()[name][0]))()
+    module, params = build(uncovered(mixing()[name][0]))(), subject_of(name).params
     try:
-        made = jax.eval_shape(lambda: module.apply(subject_of(name).params, X, context, False))
+        made = jax.eval_shape(lambda: module.apply(params, X, context, False))
     except UserError:
         return False
     return made.shape == X.shape

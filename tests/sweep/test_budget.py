@@ -40,7 +40,7 @@ def make(tmp_path, monkeypatch):
 
     def cost(experiment):
         width = experiment.config['model']['width'] if hasattr(experiment, 'config') else configs[-1]
-        return plan.Cost(10, FLOPS[width], 2, experiment.steps)
+        return plan.ExperimentCost(10, FLOPS[width], 2, experiment.steps)
 
     def load(path, overrides=()):
         config = load_config(path, overrides)
@@ -48,7 +48,7 @@ def make(tmp_path, monkeypatch):
         return config
 
     monkeypatch.setattr(plan, 'load_config', load)
-    monkeypatch.setattr(plan.Cost, 'of', cost)
+    monkeypatch.setattr(plan.ExperimentCost, 'of', cost)
     file = tmp_path / 'my_sweep.py'
     file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC!r}\n')
     return lambda size=None, *overrides, **known: SweepPlan.of(CONFIG, str(file), overrides, size, **known)

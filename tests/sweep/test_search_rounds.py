@@ -73,7 +73,7 @@ class Pretended:
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
     monkeypatch.setattr(conduct, '_POLL', 0.0)
-    monkeypatch.setattr(plan.Cost, 'of', lambda experiment: plan.Cost(10, 60, 2, experiment.steps))
+    monkeypatch.setattr(plan.ExperimentCost, 'of', lambda experiment: plan.ExperimentCost(10, 60, 2, experiment.steps))
     file = tmp_path / 'my_sweep.py'
     file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC!r}\n')
     return SweepPlan.of(CONFIG, str(file))

@@ -39,7 +39,7 @@ def make(tmp_path):
 @pytest.fixture
 def uncounted(monkeypatch):
     """Leave the cost of a variant uncounted, for tests of what is asked for."""
-    monkeypatch.setattr(plan.Cost, 'of', lambda experiment: ExperimentCost(10, 60, 2, experiment.steps))
+    monkeypatch.setattr(plan.ExperimentCost, 'of', lambda experiment: ExperimentCost(10, 60, 2, experiment.steps))
 
 
 def refusal(make, *args, **spec):

@@ -22,7 +22,7 @@ RATES = {'schedule.peak': [0.001, 0.003]}
 @pytest.fixture
 def make(tmp_path, monkeypatch):
     """Write a sweep file that returns a dict, and plan it, without counting what a variant costs."""
-    monkeypatch.setattr(plan.Cost, 'of', lambda experiment: plan.Cost(10, 60, 2, experiment.steps))
+    monkeypatch.setattr(plan.ExperimentCost, 'of', lambda experiment: plan.ExperimentCost(10, 60, 2, experiment.steps))
 
     def make(**spec):
         file = tmp_path / 'my_sweep.py'
