@@ -15,7 +15,7 @@ from flax.traverse_util import flatten_dict
 from safetensors.numpy import load_file
 from test_hub_export import SMALL, made
 
-from saccade.axes import AxesByPath, declared
+from saccade.axes import AxesByPath, declared, recorded_axes
 from saccade.hub.adapter import Adapter, Update
 from saccade.hub.export import Format, Source, export, export_adapter
 from saccade.hub.family import find_family
@@ -38,7 +38,8 @@ QUICK = ('llama', 'gpt2')
 def axes_of(model: Part, config: dict[str, Any]) -> AxesByPath:
     family = find_family(config['model_type'])
     inputs = jax.tree.map(jnp.asarray, family.inputs(family.keys.settings(config)))
-    return declared(jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False)))
+    with recorded_axes():
+        return declared(jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False)))
 
 
 def written(config: dict[str, Any], match: str, folder: Path) -> tuple[Part, Params]:

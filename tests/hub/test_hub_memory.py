@@ -130,7 +130,7 @@ SHARDED = """
 import json, sys
 import jax, numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.hub.load import load
 from saccade.train.mesh import make_mesh, shardings
@@ -140,7 +140,8 @@ from saccade.types import LayerContext
 exact = load(sys.argv[1])
 mesh = make_mesh({'fsdp': 2, 'tensor': 2, 'data': 2}, jax.devices())
 model, place = build(exact.spec)(), LayerContext(np.arange(4)[None])
-axes = declared(jax.eval_shape(lambda: model.init(jax.random.key(0), np.zeros((1, 4), int), place, False)))
+with recorded_axes():
+    axes = declared(jax.eval_shape(lambda: model.init(jax.random.key(0), np.zeros((1, 4), int), place, False)))
 initial = jax.tree.map(lambda leaf, where: jax.device_put(np.zeros(leaf.shape, leaf.dtype), where), exact.params,
                        shardings(exact.params, exact.params, axes, mesh))
 begun = start_from((sys.argv[1], ''), initial, axes)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from saccade.axes import declared
+from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.hub.adapter import Adapter, Update
 from saccade.hub.export import Format, Source, export_adapter
@@ -48,7 +48,8 @@ def exported(name: str, match: str, folder: Path) -> np.ndarray:
     made(made.config_class(**BASES[name])).save_pretrained(folder / 'base')
     pretrained = load(folder / 'base')
     model, context = build(pretrained.spec, 'model'), LayerContext(jnp.tile(jnp.arange(9), (2, 1)))
-    axes = declared(jax.eval_shape(lambda: model().init(jax.random.key(0), TOKENS, context, False)))
+    with recorded_axes():
+        axes = declared(jax.eval_shape(lambda: model().init(jax.random.key(0), TOKENS, context, False)))
     low_rank = LowRank(3, 8.0, match)
     params = low_rank.init(jax.random.key(0), pretrained.params, axes)
     params['low_rank'] = jax.tree.map(

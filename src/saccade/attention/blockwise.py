@@ -37,7 +37,7 @@ class Blockwise(ScoreKernel):
 
     Also called: flash, FlashAttention, memory efficient.
 
-    Attributes: those of every score kernel; query_block, tokens in a block of queries; key_block, in one of keys.
+    Attributes: as every score kernel has; query_block, tokens in a block of queries; key_block, in one of keys.
     """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)

@@ -39,7 +39,7 @@ class Exclusive(MultiHead):
 
     Also called: XSA, exclusive self-attention.
 
-    Attributes: those of MultiHead; share of the part along the token's own value that is taken off.
+    Attributes: the attributes of MultiHead; share of the part along the token's own value that is taken off.
     """
 
     share: Probability

@@ -44,7 +44,7 @@ class MoBA(ScoreKernel):
 
     Also called: mixture of block attention, block sparse.
 
-    Attributes: those of ScoreKernel; block, tokens of a block; chosen, how many blocks a query attends to at most, its
+    Attributes: as in ScoreKernel; block, tokens of a block; chosen, how many blocks a query attends to at most, its
     own included.
     """
 

@@ -63,7 +63,7 @@ class NativeSparse(MultiHead):
 
     Also called: NSA, native sparse attention.
 
-    Attributes: those of MultiHead; length and stride of compressed blocks, in tokens; block, tokens of one that is
+    Attributes: as in MultiHead; length and stride of compressed blocks, in tokens; block, tokens of one that is
     chosen; chosen, how many of these a query attends to at most, the three of every query included; window, tokens of
     the sliding window, the query's own included.
     """

@@ -29,7 +29,7 @@ class Plain(ScoreKernel):
 
     Also called: SDPA, dot product, eager, softmax attention, vanilla.
 
-    Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once.
+    Attributes: the attributes of every score kernel; query_chunks, 1 for the whole matrix at once.
     """
 
     query_chunks: Count = 1

@@ -34,7 +34,7 @@ class AttentionResiduals(BlockBase):
 
     Also called: AttnRes, attention residual.
 
-    Attributes: those of every block; query_init of w.
+    Attributes: the attributes of every block; query_init of w.
     """
 
     identity: ClassVar[bool] = True

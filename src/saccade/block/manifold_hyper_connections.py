@@ -35,7 +35,7 @@ class ManifoldHyperConnections(HyperConnections):
 
     Also called: mHC, manifold.
 
-    Attributes: those of HyperConnections; iterations of Sinkhorn's normalisation.
+    Attributes: the attributes of HyperConnections; iterations of Sinkhorn's normalisation.
     """
 
     identity: ClassVar[bool] = False

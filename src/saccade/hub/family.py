@@ -45,7 +45,7 @@ class Weight:
         read_only: True for a second layout of parameters that other weights hold, which is read and never written.
         order: function from the shapes of all parameters by path, and the path of the first of ours, to the places of
             the tensor's rows in the order of ours; None if the order is the same.
-        layers: numbers of the layers that * is, from 0; those of the group, once it is known.
+        layers: numbers of the layers that * is, from 0; of the group, once it is known.
     """
 
     theirs: str
@@ -182,7 +182,7 @@ def find_family(model_type: str) -> Family:
 
 
 def families() -> dict[str, Family]:
-    """Return all families by `model_type`: those of this package, and FAMILY of each module that the user trusts.
+    """Return all families by `model_type`: of this package, and FAMILY of each module that the user trusts.
 
     Raises:
         UserError: a trusted FAMILY cannot be imported.

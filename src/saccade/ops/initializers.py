@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initialisers of decays and of step sizes: factories of functions (key, shape) -> array, as in `jax.nn.initializers`.
 
-The bounds are those of Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060) and of the authors' code of RWKV-7.
+The bounds are from Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060) and the authors' code of RWKV-7.
 """
 
 from collections.abc import Callable
