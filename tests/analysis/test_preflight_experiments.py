@@ -3,9 +3,10 @@
 """Every experiment that ships compiles for 16 TPU chips, with its rows and its weights split over them.
 
 It takes minutes to compile the large ones as they ship, so here they are less: layers are a loop over one, which keeps
-nothing for the backward pass; a chip has one row; rows are of 128 tokens at the most, and of 512 where spans are to be
-left out of them, of 1024 kinds, and go through shared layers twice at the most. Widths, heads and parts are as they
-ship. So it is shown that they compile and send what they should; what they hold, launch/preflight.py tells.
+nothing for the backward pass; a chip has one row; rows are of 128 tokens at the most, of 512 where spans are to be left
+out of them, and as they ship where they are patches; they are of 1024 kinds, and go through shared layers twice at the
+most. Widths, heads and parts are as they ship. So it is shown that they compile and send what they should; what they
+hold, launch/preflight.py tells.
 """
 
 import importlib.util
@@ -71,7 +72,7 @@ def test_there_are_experiments():
 
 @pytest.mark.parametrize('file', FILES, ids=lambda path: f'{path.parent.name}/{path.stem}')
 def test_it_compiles_for_sixteen_chips(file, chips, started):
-    tokens = 512 if file.parent.name == 'denoising' else 128
+    tokens = {'denoising': 512, 'vision': 1024}.get(file.parent.name, 128)
     config = smaller(load_config(str(file), started(file.stem)), MOST | dict.fromkeys(TOKENS, tokens))
     rows = len(chips.devices) * config['accumulate']
     mesh = MESH if config['mesh']['fsdp'] == 1 else config['mesh']

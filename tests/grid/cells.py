@@ -30,9 +30,9 @@ from saccade.analysis.catalogue.catalogue import (
     Catalogue,
 )
 from saccade.analysis.catalogue.matrix import is_causal, terms_of
-from saccade.build import build, fields, lacking, load
+from saccade.build import build, defaults, fields, lacking, load
 from saccade.ops.term import Softcap, reads_content
-from saccade.types import Capabilities, ScoreTerm
+from saccade.types import Capabilities, Part, ScoreTerm
 
 SEED = 0
 VOCABULARY, LENGTH, WIDTH, LAYERS = 13, 9, 16, 2
@@ -144,9 +144,11 @@ def _refuses(first: Level, second: Level) -> bool:
 
 
 def _has_no_place(mixer: Level, inner: Level) -> bool:
-    """Whether a mixer has no field for a part, or needs one and gets none."""
-    _, required = fields(mixer.target).get(FIELDS[inner.factor], (None, None))
-    return required is None if inner.spec else bool(required) and inner.factor != 'softmax'
+    """Whether a mixer has no field for a part, or is to have one, which has a default, and gets none."""
+    field = FIELDS[inner.factor]
+    if inner.spec:
+        return field not in fields(mixer.target)
+    return isinstance(defaults(mixer.target).get(field), Part) and inner.factor != 'softmax'
 
 
 def _takes(outer: Level, field: str, inner: Level) -> bool:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import saccade
 from saccade.build import build
 from saccade.task.causal_lm import CausalLM
 from saccade.types import LanguageModel, LayerContext, UserError
@@ -320,3 +321,19 @@ def test_the_gradient_of_a_frequent_token_adds_up_in_bfloat16_too():
 
     given, expected = gradient(jnp.bfloat16), gradient(jnp.float32)
     assert jnp.linalg.norm(given - expected) < BF16_RELATIVE * jnp.linalg.norm(expected)
+
+
+def test_a_mask_that_is_left_out_attends_to_all_and_is_refused():
+    """In a config and in Python: the default of a mixer would let tokens see later ones."""
+    spec = {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': 7,
+        'context_length': 4,
+        'width': 8,
+        'layers': 1,
+        'block': {'use': 'block.pre_norm:PreNorm', 'mixer': {'use': 'attention.multi_head:MultiHead', 'heads': 2}},
+    }
+    block = saccade.PreNorm(mixer=saccade.MultiHead(heads=2))
+    for model in (build(spec)(), saccade.Decoder(vocabulary=7, context_length=4, width=8, layers=1, block=block)):
+        with pytest.raises(UserError, match=r'is causal: under the mask ops\.mask:Full .* take ops\.mask:Causal'):
+            model.init(jax.random.key(0), jnp.zeros((1, 4), jnp.int32))

@@ -32,8 +32,8 @@ def mixer(spec, length, segments=None):
     """A mixer's function of one row, with parameters as training begins; and a row."""
     module, layer_context = build(spec)(), LayerContext(jnp.arange(length)[None], segments)
     x = jnp.array(np.random.default_rng(0).normal(size=(1, length, D)), jnp.float32)
-    params = module.init(jax.random.key(0), x, layer_context, False)
-    return lambda x: module.apply(params, x, layer_context, False), x
+    params = module.init(jax.random.key(0), x)
+    return lambda x: module.apply(params, x, layer_context, False, None, method='mix')[0], x
 
 
 @pytest.mark.parametrize('spec', [RECURRENT, CONVOLUTION, ATTENTION], ids=['recurrence', 'convolution', 'attention'])

@@ -62,7 +62,7 @@ def counts(monkeypatch):
     trained._initial.cache_clear()
     causality._require_causal.cache_clear()
     counted(saccade.model.decoder, 'require_causal', 'decoder')
-    counted(Learner, '_step', 'step')
+    counted(Learner, 'train_step', 'step')
     first = Steps.__call__
 
     def step(self, *given):

@@ -159,6 +159,8 @@ class MultiHead(Layer):
         source = context.read(x)
         inputs = {'query': x} | ({'key': source.hidden, 'value': source.hidden} if made is None else {})
         heads = self.project_heads(inputs, x.shape[-1])
+        if self.norm_together and self.head_norm is None:
+            raise UserError('attention.multi_head:MultiHead: norm_together has no effect without head_norm')
         if self.head_norm is not None:
             normalise = all_heads if self.norm_together else each_head
             for name, real in (('query', context.real), ('key', source.real)):

@@ -57,10 +57,10 @@ def require_causal_mask(name: str, mask: MaskBase) -> None:
 
 
 def _reading_others(part: Part) -> Iterator[Part]:
-    """Yield a part and its argument parts, at any depth, except parts that read another sequence or create a mask."""
+    """Yield a part and the parts of its fields at any depth, but not those of another sequence or of a mask."""
     yield part
     if not _makes_mask(part.target):
-        for field, value in part.arguments:
+        for field, value in part.values.items():  # a mask that is left out attends to all
             if field not in getattr(part.target, 'of_source', ()):
                 for inner in _parts(value):
                     yield from _reading_others(inner)

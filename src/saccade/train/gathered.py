@@ -62,10 +62,10 @@ def gathering(model: Part, axes: Mapping[str, str], mesh: AnyMesh, path: str = '
     """
     inner = {name: value for name, value in model.arguments if isinstance(value, Part)}
     changed = {name: gathering(value, axes, mesh, f'{path}{name}/') for name, value in inner.items()}
-    if 'run' in inner:
+    if 'run' in model.values:
         stack = f'{path}{_LAYERS}'
         own = tuple((name.removeprefix(stack), letters) for name, letters in axes.items() if name.startswith(stack))
-        changed['run'] = Part(AllGathered, (('axes', own), ('mesh', mesh), ('run', inner['run'])))
+        changed['run'] = Part(AllGathered, (('axes', own), ('mesh', mesh), ('run', model['run'])))
     return model.replace(**changed)
 
 

@@ -55,11 +55,11 @@ def splitting(model: Part, mesh: AnyMesh) -> Part:
     A model without a stack of layers, as a recurrent one, processes whole rows on every device.
     """
     changed = {name: splitting(value, mesh) for name, value in model.arguments if isinstance(value, Part)}
-    if 'run' in changed:
-        changed['run'] = Part(SplitTokens, (('mesh', mesh), ('run', dict(model.arguments)['run'])))
+    if 'run' in model.values:
+        changed['run'] = Part(SplitTokens, (('mesh', mesh), ('run', model['run'])))
     return model.replace(**changed)
 
 
 def splits_tokens(model: Part) -> bool:
     """Return True if a model has a stack of layers, whose tokens can be split."""
-    return any('run' in dict(part.arguments) for part in model.walk())
+    return any('run' in part.values for part in model.walk())

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any, Generic, TypeVar
 
@@ -39,7 +40,12 @@ class Part(Generic[T_co]):
             raise UserError(f'{self.name} is not what its field takes: {error}') from None
 
     def __getitem__(self, name: str) -> Any:
-        return dict(self.arguments)[name]
+        return self.values[name]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Arguments by name, and the defaults of the target for all others."""
+        return {**_defaults(self.target), **dict(self.arguments)}
 
     def replace(self, **arguments: Any) -> 'Part':
         """Return a copy of the part with these arguments replaced."""
@@ -64,6 +70,15 @@ class Part(Generic[T_co]):
         yield path, self
         for name, value in self.arguments:
             yield from _parts_by_path(f'{path}.{name}', value)
+
+
+@cache
+def _defaults(target: Any) -> dict[str, Any]:
+    try:
+        parameters = signature(target).parameters.values()
+    except ValueError:  # written in C
+        return {}
+    return {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
 
 
 def _parts_by_path(path: str, value: Any) -> Iterator[tuple[str, Part]]:
