@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cells import LENGTH, SEED, VOCABULARY, Cell, beside, cover, decoder, levels, pairs, refused, refuses
+from cells import FACTORS, LENGTH, SEED, VOCABULARY, Cell, beside, cover, decoder, levels, pairs, refused, refuses
 
 from saccade.analysis.catalogue.catalogue import can
-from saccade.build import build
+from saccade.build import build, load
 from saccade.ops.loss import cross_entropy
 from saccade.types import LayerContext, Total, UserError
 
@@ -56,7 +56,7 @@ class Run:
         segments = SEGMENTS if self.packed else np.ones_like(SEGMENTS)
         self.segments = jnp.asarray(segments)
         self.context = LayerContext(jnp.asarray(positions(segments)), self.segments if self.packed else None)
-        self.params = drawn(self.model, self.context, cell['dtype'])
+        self.params = drawn(self.model, self.context, cell)
         self.learn, self.steps = jax.jit(self._learn), jax.jit(self._steps)
 
     def _learn(self, tokens: jax.Array) -> tuple[Any, Any, jax.Array]:
@@ -84,13 +84,14 @@ class Run:
         return jnp.concatenate(list(logits), axis=1)
 
 
-def drawn(model: Any, context: LayerContext, dtype: str) -> Any:
+def drawn(model: Any, context: LayerContext, cell: Cell) -> Any:
     """Parameters away from zero, and scales about one, of every layer.
 
     Running squares are those of large activations: by small ones nothing is normed, and scores grow layer by layer
     until their weights are all of one token, where nothing has a slope.
     The vectors that a differential weight is the exponential of are small: by a large weight one map alone is left,
-    whose size is normed away.
+    whose size is normed away. Queries and keys are half as large under a sparse softmax, which gives all weight to one
+    token, without a slope, where scores are far apart.
     """
     random = np.random.default_rng(SEED)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), context, False))['params']
@@ -99,9 +100,15 @@ def drawn(model: Any, context: LayerContext, dtype: str) -> Any:
         name, is_scale = path[-1].key, leaf.ndim - is_stacked(path) <= 1
         mean = float(is_scale and not name.startswith('lambda_'))
         found = random.normal(mean, 0.2 if is_scale else 0.3, leaf.shape)
-        return jnp.asarray(LARGE * found if name in SQUARES else found, dtype)
+        found *= 0.5 if name in ('query', 'key') and is_sparse(cell) else 1.0
+        return jnp.asarray(LARGE * found if name in SQUARES else found, cell['dtype'])
 
     return jax.tree_util.tree_map_with_path(draw, shapes)
+
+
+def is_sparse(cell: Cell) -> bool:
+    softmax = FACTORS['softmax'][cell['softmax']]
+    return softmax is not None and not load(softmax['use']).rows.dense
 
 
 def is_stacked(path: Any) -> bool:
