@@ -72,7 +72,7 @@ def test_a_class_of_a_users_file(tmp_path):
 
 def test_help_shows_fields_and_methods():
     text = pydoc.render_doc(saccade.MultiHead, renderer=pydoc.plaintext)
-    for words in ('key_value_heads', 'mix(self', 'init_state(self', 'Run whole sequences'):
+    for words in ('key_value_heads', 'mix(', 'init_state(', 'Run whole sequences'):  # 3.13 breaks signatures into lines
         assert words in text
 
 
