@@ -6,8 +6,8 @@ from saccade.hub.family import Family, Weight
 from saccade.hub.keys import Keys
 from saccade.hub.template import Both
 
-_MIXER = 'layers/pattern_0/mixer'
-_FEEDFORWARD = 'layers/pattern_0/feedforward'
+_MIXER = 'layers/*/mixer'
+_FEEDFORWARD = 'layers/*/feedforward'
 
 WEIGHTS = (
     Weight('wte.weight', 'V D -> V D', ('embedding',)),

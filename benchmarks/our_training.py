@@ -15,6 +15,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from benchmarks.nanogpt import FAMILY
 from benchmarks.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY, Size, rows
 from saccade.build import build
+from saccade.hub.leaves import Leaves
 from saccade.hub.place import place
 from saccade.hub.tensors import open_tensors
 from saccade.ops.remat import compiler_options
@@ -49,9 +50,10 @@ class Training:
         model = build(FAMILY.spec({**asdict(self._size), 'run': self._run}), 'model')()
         like = jax.eval_shape(lambda: self.task.init(model, jax.random.key(0), self._batch(0)))
         shapes = {path: leaf.shape for path, leaf in flatten_dict(like, sep='/').items()}
+        leaves = Leaves({}, 'float32')
         with open_tensors(folder) as tensors:
-            placed = place(tensors, FAMILY, shapes)
-        return model, jax.tree.map(jnp.asarray, unflatten_dict(placed, sep='/'))
+            place(tensors, FAMILY, shapes, (), leaves)
+        return model, unflatten_dict(leaves.arrays, sep='/')
 
     def check(self) -> dict[str, Any]:
         """Take two steps on batch 0; return losses in nats, number of parameters, seconds to compile, and threads."""

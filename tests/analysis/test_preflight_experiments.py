@@ -72,7 +72,7 @@ def test_there_are_experiments():
 
 @pytest.mark.parametrize('file', FILES, ids=lambda path: f'{path.parent.name}/{path.stem}')
 def test_it_compiles_for_sixteen_chips(file, chips, started):
-    tokens = {'denoising': 512, 'vision': 1024}.get(file.parent.name, 128)
+    tokens = {'denoising': 512, 'vision': 1024, 'pairs': 256}.get(file.parent.name, 128)
     config = smaller(load_config(str(file), started(file.stem)), MOST | dict.fromkeys(TOKENS, tokens))
     rows = len(chips.devices) * config['accumulate']
     mesh = MESH if config['mesh']['fsdp'] == 1 else config['mesh']

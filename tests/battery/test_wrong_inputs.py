@@ -412,7 +412,8 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--index={files}', 'index'),
         ('--pairs={files}/empty.py', 'one of'),
         ('--top=0', 'top'),
-        ('--part=teacher', 'part'),
+        ('--part=teacher', 'give --corpus'),
+        (f'--corpus={ROOT}/README.md --part=teacher', 'part'),
     ),
     'fill_mask': (
         ('--text=x', 'Encoder|encoder|mask'),

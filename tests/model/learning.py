@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from typing import NamedTuple
 
 import jax
@@ -21,7 +22,9 @@ END = 0  # begins what is written, and ends both
 AT_ONCE = 100  # steps between two looks at how far it has come
 EXAMINED = 500  # rows
 # Tests compile for speed of compiling; what then runs for a minute is worth more.
-OPTIMIZED = {'xla_backend_optimization_level': 3, 'xla_cpu_use_fusion_emitters': True}
+OPTIMIZED = {'xla_backend_optimization_level': 3}
+if version('jaxlib').startswith('0.10.'):  # tests switch it off; later ones have no such option
+    OPTIMIZED['xla_cpu_use_fusion_emitters'] = True
 
 Draw = Callable[[jax.Array, int], Mapping[str, jax.Array]]
 
