@@ -409,8 +409,9 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
     'search': (
         (f'--corpus={ROOT}/README.md --query= ', '--query is empty'),
         ('--corpus={files}/not_there', 'not_there'),
-        ('--index={files}', 'index'),
-        ('--pairs={files}/empty.py', 'one of'),
+        ('--index={files}', 'give --corpus'),
+        ('--pairs={files}/empty.py', 'give --corpus'),
+        (f'--corpus={ROOT}/README.md --pairs={{files}}/empty.py', 'empty.py'),
         ('--top=0', 'top'),
         ('--part=teacher', 'give --corpus'),
         (f'--corpus={ROOT}/README.md --part=teacher', 'part'),
