@@ -14,6 +14,7 @@ from saccade.train.gathered import AllGathered, gathering, outside_layers
 from saccade.train.mesh import AXES
 from saccade.train.setup import learner_on, make_learner
 from saccade.train.trained import kept
+from saccade.types import Part
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 AUTO = (AxisType.Auto,) * len(AXES)  # newer releases of JAX want axes of which one says everything oneself
@@ -68,3 +69,11 @@ def test_weights_of_a_cell_that_a_decoder_calls_its_layers_are_gathered_too():
     leaves = {'decoder': {'layers': {'layer_0': {'recurrent': like}}}}
     placed = jax.make_jaxpr(lambda params: outside_layers({path: 'D -> X'}, SPLIT, params))(leaves)
     assert len(placed.eqns) == 1
+
+
+def test_layers_without_a_given_runner_are_gathered_too():
+    given = experiment('causal_lm/quickstart.py')
+    _, axes = kept(given)
+    bare = Part(given.model.target, tuple((name, value) for name, value in given.model.arguments if name != 'run'))
+    run = gathering(bare, axes, SPLIT)['run']
+    assert (run.target, run['run']) == (AllGathered, bare['run'])

@@ -77,3 +77,11 @@ def test_the_plan_says_how_tokens_are_split():
     (line,) = token_lines(split, recurrent, 1024)
     assert line.startswith('sequence    whole rows on each of 4 devices: model.recurrent_seq2seq:')
     assert token_lines(whole, layers, 1024) == token_lines(None, layers, 1024) == []
+
+
+def test_layers_without_a_given_runner_keep_their_tokens_split_too():
+    model = experiment('causal_lm/quickstart.py').model
+    bare = Part(model.target, tuple((name, value) for name, value in model.arguments if name != 'run'))
+    assert splits_tokens(bare)
+    run = splitting(bare, on(sequence=4))['run']
+    assert (run.target, run['run']) == (SplitTokens, bare['run'])

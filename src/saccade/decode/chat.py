@@ -94,7 +94,7 @@ class _Lines:
         return [*self.writer.generation.prompt.before, *self.tokens]
 
     def answer(self, new: list[int]) -> str:
-        """Append the tokens of an answer."""
+        """Append the tokens of an answer, and return their text."""
         before, self.tokens = self.tokens, self.tokens + new
         return self.writer.text(before, new)
 

@@ -38,7 +38,7 @@ def weights(place: str, names: Mapping[str, str]) -> tuple[Weight, ...]:
 
 
 def mixture(experts: Any, inner: str, renormalised: Any) -> dict[str, Any]:
-    """Template of the mixture.
+    """Template of a mixture-of-experts feed-forward layer.
 
     Args:
         experts: template of their number.

@@ -70,7 +70,7 @@ class Weight:
         """Yield the name of each tensor, and its index in the leading axes of ours.
 
         Args:
-            leading: shape of one of our parameters, of which the first axes count layers and experts.
+            leading: shape of one of our parameters; its first axes count layers and experts.
         """
         marks = [mark for mark in '*#' if mark in self.theirs]
         counted = [self.layers if mark == '*' else range(size) for mark, size in zip(marks, leading, strict=False)]

@@ -25,7 +25,7 @@ class _Table(Leaf):
         return filled(LEARNED, config)
 
     def written(self, value: Any, place: Place) -> Any:
-        """Yield nothing for sinusoids, of which the table is made in the export."""
+        """Yield nothing for sinusoids: the export computes their table."""
         return () if value.target is Sinusoid else written(LEARNED, value, place)
 
 

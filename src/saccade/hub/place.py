@@ -83,7 +83,7 @@ def _in_groups(weight: Weight, shapes: Shapes) -> Iterator[Weight]:
 
 
 def layouts_of(weight: Weight) -> tuple[str, ...]:
-    """Return the layout of each of our parameters in a tensor, which has them one after another."""
+    """Return the layout of each parameter in a tensor that holds several, one after another."""
     layout = weight.layout
     return layout if isinstance(layout, tuple) else (layout.replace('part ', ''),) * len(weight.ours)
 

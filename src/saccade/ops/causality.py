@@ -57,7 +57,7 @@ def require_causal_mask(name: str, mask: MaskBase) -> None:
 
 
 def _reading_others(part: Part) -> Iterator[Part]:
-    """Yield a part and the parts of its fields at any depth, but not those of another sequence or of a mask."""
+    """Yield a part and the parts of its fields at any depth, without fields of another sequence or of a mask."""
     yield part
     if not _makes_mask(part.target):
         for field, value in part.values.items():  # a mask that is left out attends to all

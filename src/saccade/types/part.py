@@ -44,7 +44,7 @@ class Part(Generic[T_co]):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Arguments by name, and the defaults of the target for all others."""
+        """Value of each field by name: the argument, or the default of the target where the config gives none."""
         return {**_defaults(self.target), **dict(self.arguments)}
 
     def replace(self, **arguments: Any) -> 'Part':

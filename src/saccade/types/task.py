@@ -110,8 +110,8 @@ class Task(Protocol):
         mixes_rows: description of values that depend on the batch's other rows, such as contrastive negatives.
         reports: declarations of the metrics that `loss` returns. Undeclared metrics are logged, and rank runs only if
             their best end is given.
-        evaluates: declarations of the metrics logged only by evaluations, including those of `Evaluator.evaluate`; like
-            `reports`, an attribute of the object if it depends on the fields.
+        evaluates: declarations of the metrics logged only by evaluations, as by `Evaluator.evaluate`; like `reports`,
+            an attribute of the object if it depends on the fields.
         best_by: default metric for ranking checkpoints and runs; `loss` if absent.
     """
 
