@@ -29,8 +29,8 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.inspect.decomposing import Decomposition
-    from saccade.analysis.inspect.decomposition_page import page
+    from saccade.inside.decomposing import Decomposition
+    from saccade.inside.decomposition_page import page
     from saccade.train.workdir import write_atomically
 
     if overrides:

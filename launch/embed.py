@@ -39,8 +39,8 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.inspect.embedding import CosineComparison, Neighbours
     from saccade.decode.embed import Embedder
+    from saccade.inside.embedding import CosineComparison, Neighbours
     from saccade.ops import pool
     from saccade.train.trained import open_trained
 

@@ -31,8 +31,8 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.inspect.inspection import inspect_config, inspect_run
-    from saccade.analysis.inspect.over_images import draw_over_images
+    from saccade.inside.inspection import inspect_config, inspect_run
+    from saccade.inside.over_images import draw_over_images
     from saccade.train.config import load_config
 
     if bool(WORKDIR.value) == bool(CONFIG.value):

@@ -27,7 +27,7 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.inspect.parameters import tabulate_config, tabulate_weights
+    from saccade.inside.parameters import tabulate_config, tabulate_weights
     from saccade.train.config import load_config
 
     if [WORKDIR.value, INIT_FROM.value, CONFIG.value].count(None) != 2:

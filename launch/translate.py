@@ -53,8 +53,8 @@ def main(overrides: list[str]) -> None:
     if not ALIGNMENT.value:
         refuse_given('without --alignment', LAYER, HEAD)
     if ALIGNMENT.value:
-        from saccade.analysis.inspect.alignment import Aligner
-        from saccade.analysis.inspect.alignment_picture import require_ending, save
+        from saccade.inside.alignment import Aligner
+        from saccade.inside.alignment_picture import require_ending, save
 
         require_ending(Path(ALIGNMENT.value))
         require_file('alignment', ALIGNMENT.value)

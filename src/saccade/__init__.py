@@ -18,7 +18,7 @@ _OTHERS = {
     'mask': 'saccade.ops.mask',
     'term': 'saccade.ops.term',
     'part_of': 'saccade.build:part_of',
-    'load': 'saccade.train.loaded:load',
+    'load': 'saccade.loaded:load',
 }
 
 __getattr__, __dir__ = lazy_names('saccade', _FLAT, _OTHERS)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from wholes import LENGTH, batch_of, config_of, drawn, experiment_of, pairs, towers
 
-from saccade.analysis.inspect.inspection import inspect
-from saccade.analysis.inspect.parameters import weights
 from saccade.data.tokenizer.byte import Byte
 from saccade.decode.embed import Embedder
+from saccade.inside.inspection import inspect
+from saccade.inside.parameters import weights
 from saccade.train.plan import RunPlan
 from saccade.train.setup import make_backend
 from saccade.train.trained import param_shapes

@@ -17,7 +17,7 @@ from pathlib import Path
 PRELOADED = (
     'saccade.train.process.main',
     'saccade.train.loop',
-    'saccade.analysis.inspect.alignment_picture',
+    'saccade.inside.alignment_picture',
     'saccade.decode.translator',
     # What these import when they use it.
     'saccade.train.config',

@@ -64,7 +64,7 @@ def test_help_is_printed_without_jax(launcher):
         'saccade.launch._sweeps',
         'saccade.decode.search',
         'saccade.decode.translator',
-        'saccade.analysis.inspect.inspection',
+        'saccade.inside.inspection',
     ],
 )
 def test_a_module_imports_what_it_uses_when_it_uses_it(module):

@@ -8,7 +8,7 @@ from pathlib import Path
 import flax.linen as nn
 import pytest
 
-from saccade.analysis.inspect.inspection import inspect_config, inspect_run
+from saccade.inside.inspection import inspect_config, inspect_run
 from saccade.train import loop
 from saccade.train.config import load_config
 from saccade.train.evaluate import EvaluationOptions, evaluate_run

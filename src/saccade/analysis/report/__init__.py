@@ -6,5 +6,5 @@ Every number comes from the runs' metrics.jsonl and config.json, and the directi
 declared_metrics.json. Error messages of failed runs come from sweep.json, samples from samples.jsonl, and the
 environment of runs from provenance.jsonl.
 
-A report imports no part of a run; models are opened in `analysis/inspect/`.
+A report imports no part of a run; models are opened in `inside/`.
 """

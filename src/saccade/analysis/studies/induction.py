@@ -24,10 +24,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
-from saccade.analysis.inspect.inspection import by_layer
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
+from saccade.inside.inspection import by_layer
 from saccade.ops.loss import cross_entropy
 from saccade.types import LayerContext, Params, UserError
 

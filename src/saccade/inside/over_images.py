@@ -15,10 +15,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from saccade.analysis.inspect.heat_map import SHARES
-from saccade.analysis.inspect.inspection import by_layer, first_batch, watched
 from saccade.analysis.studies.chart import require_ending
 from saccade.embed.patch import PatchEmbedding
+from saccade.inside.heat_map import SHARES
+from saccade.inside.inspection import by_layer, first_batch, watched
 from saccade.train.workdir import write_atomically
 from saccade.types import Count, UserError
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.inspect.implied import implied_attention
 from saccade.build import build
+from saccade.inside.implied import implied_attention
 from saccade.types import LayerContext
 
 NEAR = 1e-5

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from saccade.analysis.inspect.embedding import CosineComparison, Neighbours
 from saccade.decode.embed import Embedded
+from saccade.inside.embedding import CosineComparison, Neighbours
 from saccade.ops import pool
 from saccade.types import UserError
 

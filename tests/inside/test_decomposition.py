@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from saccade.analysis.inspect.decomposition import Decomposed, ScoreTerms
+from saccade.inside.decomposition import Decomposed, ScoreTerms
 
 B, T, S, H, V = 30, 5, 7, 4, 6
 EXACT = 1e-12  # float64

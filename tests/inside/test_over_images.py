@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from saccade.analysis.inspect.over_images import draw_over_images, of_patches
+from saccade.inside.over_images import draw_over_images, of_patches
 from saccade.types import UserError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.analysis.inspect.decomposing import Decomposition
-from saccade.analysis.inspect.decomposition import PARTS
+from saccade.inside.decomposing import Decomposition
+from saccade.inside.decomposition import PARTS
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train
 

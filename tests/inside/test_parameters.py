@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.inspect.parameters import tabulate_config, weights
+from saccade.inside.parameters import tabulate_config, weights
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.plan import by_role, role_of

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from einops import rearrange
 
-from saccade.analysis.inspect.attended import heads_of
-from saccade.analysis.inspect.decomposition import Decomposed, ScoreTerms
 from saccade.build import build
+from saccade.inside.attended import heads_of
+from saccade.inside.decomposition import Decomposed, ScoreTerms
 from saccade.task.translation import Translation
 from saccade.train.config import load_config
 from saccade.types import LayerContext, Part, UserError

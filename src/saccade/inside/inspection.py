@@ -22,12 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from saccade.analysis.inspect.implied import report_implied
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.plain import Plain
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Prepared
+from saccade.inside.implied import report_implied
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again

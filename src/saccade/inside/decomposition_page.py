@@ -7,12 +7,12 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from saccade.analysis.inspect.decomposing import DecomposedHead, Decomposition
-from saccade.analysis.inspect.decomposition import PARTS
-from saccade.analysis.inspect.heat_map import scale, signed
-from saccade.analysis.inspect.page import page_of
 from saccade.analysis.report.drawing import FAINT, Canvas, draw
 from saccade.analysis.report.figures import Table
+from saccade.inside.decomposing import DecomposedHead, Decomposition
+from saccade.inside.decomposition import PARTS
+from saccade.inside.heat_map import scale, signed
+from saccade.inside.page import page_of
 
 _ROW = 0  # row of the batch to draw
 _CANVAS = Canvas('small', 8.6, 6.2)

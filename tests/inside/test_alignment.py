@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from toy_seq2seq import made
 
-from saccade.analysis.inspect.alignment import Aligner, Alignment
-from saccade.analysis.inspect.alignment_picture import save
 from saccade.build import build
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.word import Word
+from saccade.inside.alignment import Aligner, Alignment
+from saccade.inside.alignment_picture import save
 from saccade.train.config import load_config
 from saccade.types import LayerContext, UserError
 

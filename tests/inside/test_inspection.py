@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.inspect.inspection import inspect, of_heads
+from saccade.inside.inspection import inspect, of_heads
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner

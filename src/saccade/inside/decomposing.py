@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from saccade.analysis.inspect.attended import HeadInputs, heads_of
-from saccade.analysis.inspect.decomposition import PARTS, Decomposed, ScoreTerms
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Row
+from saccade.inside.attended import HeadInputs, heads_of
+from saccade.inside.decomposition import PARTS, Decomposed, ScoreTerms
 from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment
 from saccade.train.trained import config_of, open_run

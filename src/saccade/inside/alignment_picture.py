@@ -11,10 +11,10 @@ from markupsafe import Markup
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from saccade.analysis.inspect.alignment import Alignment
-from saccade.analysis.inspect.heat_map import LEAST, SHARES, scale, shares
-from saccade.analysis.inspect.page import page_of
 from saccade.analysis.report.drawing import INK, styled
+from saccade.inside.alignment import Alignment
+from saccade.inside.heat_map import LEAST, SHARES, scale, shares
+from saccade.inside.page import page_of
 from saccade.types import UserError
 
 ENDINGS = ('.png', '.svg', '.pdf', '.html')
