@@ -16,7 +16,7 @@ import saccade
 from saccade import module
 from saccade.build import build
 from saccade.feedforward.mlp import MLP
-from saccade.module import TAPS, Layer
+from saccade.module import Layer, Module
 from saccade.norm.rms import RMSNorm
 from saccade.ops.mask import Causal, Window
 from saccade.types import LayerContext, Part, UserError
@@ -187,18 +187,17 @@ TOKENS = jnp.arange(B * T).reshape(B, T) % 7
 def test_taps_show_the_residual_stream_of_each_layer(run):
     decoder = build_decoder(run)
     params = decoder.init(jax.random.key(0), TOKENS)['params']
-    logits, found = decoder.apply({'params': params}, TOKENS, mutable=[TAPS, 'hidden'])
-    taps, hidden = found[TAPS]['layers']['pattern_0'], found['hidden']
-    assert taps['residual_before'].shape == taps['residual_after'].shape == (L, B, T, D)
-    np.testing.assert_array_equal(taps['residual_before'][0], hidden['embedded'])
-    np.testing.assert_array_equal(taps['residual_before'][1:], taps['residual_after'][:-1])
-    np.testing.assert_array_equal(taps['residual_after'], hidden['layers']['pattern_0'])
+    logits, found = decoder.apply({'params': params}, TOKENS, mutable=True)
+    taps = {name: of['layers']['pattern_0'] for name, of in found.items() if 'layers' in of}
+    before, after = (taps[f'residual_{end}'][f'residual_{end}'].value for end in ('before', 'after'))
+    assert before.shape == after.shape == (L, B, T, D)
+    np.testing.assert_array_equal(before[0], found['embedded']['embedded'].value)
+    np.testing.assert_array_equal(before[1:], after[:-1])
     np.testing.assert_array_equal(decoder.apply({'params': params}, TOKENS), logits)
     kernel = params['layers']['pattern_0']['mixer']['output']  # [L N H D]
     shape = (L, B, T, *kernel.shape[1:3])
-    assert {name: value.shape for name, value in taps['mixer'].items()} == dict.fromkeys(
-        ('query', 'key', 'value', 'heads'), shape
-    )
+    for name in ('query', 'key', 'value', 'heads'):
+        assert taps[name]['mixer'][name].value.shape == shape
 
 
 @pytest.mark.parametrize('run', ['Unrolled', 'Scanned'])
@@ -210,7 +209,7 @@ def test_taps_that_nobody_asks_for_are_not_in_the_program(run, monkeypatch):
         return str(jax.make_jaxpr(lambda params: decoder.apply({'params': params}, TOKENS))(params))
 
     with_taps = program()
-    monkeypatch.setattr(Layer, 'tap', lambda self, name, value: value)
+    monkeypatch.setattr(Module, 'tap', lambda self, name, axes, value, note='': value)
     assert program() == with_taps
 
 
@@ -221,10 +220,10 @@ def test_no_taps_at_initialisation():
 def test_a_layer_of_ones_own_taps_any_value():
     class Tapped(Layer):
         def mix(self, x, context, train, state):
-            return self.tap('twice', 2.0 * x), state
+            return self.tap('twice', 'B T D', 2.0 * x), state
 
-    y, found = Tapped().apply({}, X, mutable=[TAPS])
-    np.testing.assert_array_equal(found[TAPS]['twice'], y)
+    y, found = Tapped().apply({}, X, mutable=['twice'])
+    np.testing.assert_array_equal(found['twice']['twice'].value, y)
     assert Tapped().apply({}, X).shape == X.shape
 
 

@@ -139,7 +139,7 @@ def test_two_layers_without_a_nonlinearity_multiply_their_weights_over_the_token
     first, second = (layer.init(jax.random.key(number), x, context(), False)['params'] for number in (0, 1))
 
     def attended(params, x):
-        y, reported = layer.apply({'params': params}, x, context(), False, mutable=['weights'])
+        y, reported = layer.apply({'params': params}, x, context(), False, mutable=['pattern'])
         (weights,) = jax.tree.leaves(reported)
         return y, weights[:, 0]
 

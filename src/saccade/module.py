@@ -24,9 +24,9 @@ from jaxtyping import Array, Int
 
 from saccade.axes import computing_in
 from saccade.build import bind
+from saccade.taps import EDITS, Tapped
 from saccade.types import ArrayLike, Hidden, LayerContext, Part, Source, State, UserError
 
-TAPS = 'taps'  # the Linen collection
 _LINEN = ('name', 'parent')  # fields of every Linen module
 
 
@@ -148,6 +148,33 @@ class Module(nn.Module):
         super().__init_subclass__(**{'kw_only': True, **options})
         cls.__init__ = _checked(cls.__init__)
 
+    def tap(self, name: str, axes: str, value: Any, note: str = '') -> Any:
+        """Return a value inside the model, or the edited one; store it in the collection NAME where that is mutable.
+
+        Args:
+            axes, note: as in `taps.Tapped`.
+        """
+        if self.is_initializing():
+            return value
+        if self.has_variable(EDITS, name):
+            value = self.get_variable(EDITS, name).of(value)
+        self._store(name, Tapped(value, axes, True, note))
+        return value
+
+    def show(self, name: str, axes: str, value: Callable[[], Any], note: str = '') -> None:
+        """Store a value, as `tap` does, that is computed only where it is asked for, and that no edit can change."""
+        if self.asked(name):
+            self._store(name, Tapped(value(), axes, False, note))
+
+    def asked(self, *names: str) -> bool:
+        """True if a value of one of these names is to be stored or edited."""
+        found = (self.is_mutable_collection(name) or self.has_variable(EDITS, name) for name in names)
+        return not self.is_initializing() and any(found)
+
+    def _store(self, name: str, tapped: Tapped) -> None:
+        if self.is_mutable_collection(name):
+            self.put_variable(name, name, tapped)
+
 
 class Transform(Module):
     """Base class of norms, feed-forward layers and positions of tokens: `__call__` computes in the dtype of x."""
@@ -186,9 +213,3 @@ class Layer(Module):
     def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of tokens through the layer; return its output and the state after it."""
         return self.mix(x, context, False, state)
-
-    def tap(self, name: str, value: Any) -> Any:
-        """Return a value, which is also stored under its name in the collection `taps` if that is mutable."""
-        if self.is_mutable_collection(TAPS) and not self.is_initializing():
-            self.put_variable(TAPS, name, value)
-        return value

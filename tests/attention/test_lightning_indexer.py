@@ -122,8 +122,8 @@ def test_a_later_token_changes_no_choice_before_it(later):
 
 def test_each_query_has_weight_on_so_many_keys():
     module = indexed(3)
-    _, found = module.apply(drawn(module), X, ALONE, False, mutable=['weights'])
-    weights = np.asarray(found['weights']['kernel']['attention'][0])  # [B N T S]
+    _, found = module.apply(drawn(module), X, ALONE, False, mutable=['pattern'])
+    weights = np.asarray(found['pattern']['kernel']['pattern'].value)  # [B N T S]
     np.testing.assert_array_equal((weights > 0).sum(axis=-1)[0, 0], np.minimum(np.arange(T) + 1, 3))
     np.testing.assert_array_equal(weights[:, 0] > 0, weights[:, 3] > 0)
 

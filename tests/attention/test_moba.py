@@ -89,8 +89,8 @@ def test_a_later_token_changes_no_choice_before_it(later):
 
 def test_each_query_has_weight_in_so_many_blocks():
     module = moba(3)
-    _, found = module.apply(drawn(module), X, ALONE, False, mutable=['weights'])
-    weights = found['weights']['kernel']['attention'][0]  # [B N T S]
+    _, found = module.apply(drawn(module), X, ALONE, False, mutable=['pattern'])
+    weights = found['pattern']['kernel']['pattern'].value  # [B N T S]
     blocks = np.add.reduceat(np.asarray(weights), range(0, T, BLOCK), axis=-1) > 0
     np.testing.assert_array_equal(
         blocks.sum(axis=-1), np.broadcast_to(np.minimum(np.arange(T) // BLOCK + 1, 3), (B, N, T))

@@ -16,7 +16,7 @@ from saccade.data.tokenizer.byte import Byte
 from saccade.data.tokenizer.tokenizer import BERT
 from saccade.data.tokenizer.word import Word
 from saccade.decode.embed import Embedder, cosines
-from saccade.model.stack import layer_states
+from saccade.model.stack import STATES, layer_states
 from saccade.ops import pool
 from saccade.types import LayerContext, UserError
 
@@ -34,8 +34,8 @@ def embedder(encoder, words):
 def states(model, params, tokens):
     """What each layer makes of a row without padding."""
     context = LayerContext(jnp.arange(len(tokens))[None])
-    _, reported = model.apply({'params': params}, jnp.array([tokens]), context, False, mutable=['hidden'])
-    return [state[0] for state in layer_states(reported['hidden'])]
+    _, reported = model.apply({'params': params}, jnp.array([tokens]), context, False, mutable=STATES)
+    return [state[0] for state in layer_states(reported)]
 
 
 def apart(found, expected):

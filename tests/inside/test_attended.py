@@ -89,7 +89,7 @@ def weights(model, params):
     @jax.jit
     def run(params):
         arguments = given['source'], contexts[0], given['tokens'][:, :-1], contexts[1], False
-        return model().apply({'params': params}, *arguments, mutable=['weights'])[1]
+        return model().apply({'params': params}, *arguments, mutable=['pattern'])[1]
 
     found = run(params)
     layers = [leaf for leaf in jax.tree.leaves(found) if leaf.shape[-2:] == (T, S)]

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.inside.implied import implied_attention
+from saccade.ops.implied import implied_pattern
+from saccade.ops.mask import Causal, Full
+from saccade.ops.scoring import Scoring
+from saccade.taps import Tapped
 from saccade.types import LayerContext
 
 NEAR = 1e-5
@@ -39,7 +42,10 @@ def drawn(spec):
 
 
 def implied(module, variables, context=CONTEXT):
-    return np.asarray(jax.jit(lambda variables, x: implied_attention(module, variables, x, context))(variables, X))
+    run = jax.jit(lambda variables, x: module.apply(variables, x, context, False, mutable=['pattern']))
+    (tapped,) = jax.tree.leaves(run(variables, X)[1], is_leaf=lambda node: isinstance(node, Tapped))
+    assert 'implied' in tapped.note
+    return np.asarray(tapped.value)
 
 
 def projected(variables, *names):
@@ -51,13 +57,11 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=NEAR * np.abs(expected).max())
 
 
-@pytest.mark.parametrize('segments', [None, SEGMENTS])
-@pytest.mark.parametrize('mask', ['Causal', 'Full'])
-def test_of_softmax_attention_it_is_the_attention_weights(mask, segments):
-    module, variables = drawn(multi_head('attention.plain:Plain', mask))
-    context = CONTEXT.replace(segments=segments)
-    (weights,) = jax.tree.leaves(module.apply(variables, X, context, False, mutable=['weights'])[1])
-    assert_near(implied(module, variables, context), weights)
+@pytest.mark.parametrize('mask', [Causal(), Full()])
+def test_of_softmax_attention_it_is_the_attention_weights(mask):
+    q, k, v = (jnp.array(np.random.default_rng(n).normal(size=(B, T, N, 3)), jnp.float32) for n in range(3))
+    scoring = Scoring(mask, scale=0.5)
+    assert_near(implied_pattern(*jax.vjp(lambda v: scoring.attend(q, k, v)[0], v)), scoring.attend(q, k, v)[1])
 
 
 def test_of_linear_attention_it_is_products_of_features_over_their_sum():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.model.stack import layer_states
+from saccade.model.stack import STATES, layer_states
 from saccade.types import EncoderModel, LayerContext, UserError
 
 F32_RELATIVE = 1e-5
@@ -89,8 +89,8 @@ def test_passes_are_layers_of_the_same_weights(run):
 @pytest.mark.parametrize(('layers', 'passes'), [(2, 1), (1, 3), (2, 2)])
 def test_states_are_the_embedded_tokens_and_what_each_layer_makes_of_them(layers, passes):
     model, params = made(layers=layers, passes=passes)
-    outputs, reported = model.apply({'params': params}, TOKENS, CONTEXT, False, mutable=['hidden'])
-    states = layer_states(reported['hidden'])
+    outputs, reported = model.apply({'params': params}, TOKENS, CONTEXT, False, mutable=STATES)
+    states = layer_states(reported)
     assert len(states) == 1 + layers * passes
     near(states[0], params['embedding'][TOKENS] + params['position']['positions'])
     near(outputs['tokens'], states[-1] @ params['tokens_head']['output'])  # the norm is none, the bias zero
@@ -100,13 +100,13 @@ def test_states_are_the_embedded_tokens_and_what_each_layer_makes_of_them(layers
 def test_states_of_a_pattern_come_in_the_order_of_the_layers():
     block = spec()['block']
     model, params = made(block=[block, block | {'use': 'block.pre_norm:PreNorm'}], layers=4)
-    _, reported = model.apply({'params': params}, TOKENS, CONTEXT, False, mutable=['hidden'])
-    states = layer_states(reported['hidden'])
+    _, reported = model.apply({'params': params}, TOKENS, CONTEXT, False, mutable=STATES)
+    states = layer_states(reported)
     first = build(spec(block=block, layers=1))()
     alone = {**params, 'layers': {'pattern_0': jax.tree.map(lambda leaf: leaf[:1], params['layers']['pattern_0'])}}
-    _, of_first = first.apply({'params': alone}, TOKENS, CONTEXT, False, mutable=['hidden'])
+    _, of_first = first.apply({'params': alone}, TOKENS, CONTEXT, False, mutable=STATES)
     assert len(states) == 5
-    near(states[1], layer_states(of_first['hidden'])[1])
+    near(states[1], layer_states(of_first)[1])
 
 
 @pytest.mark.long

@@ -323,9 +323,9 @@ def test_bfloat16_is_near_float32():
 
 @pytest.mark.long
 def test_weights_over_the_source_are_reported_by_layer():
-    _, reported = model().apply(params(), SOURCE, READ, TOKENS, WRITTEN, False, mutable=['weights'])
-    layers = reported['weights']['decoder']['layers']['pattern_0']
-    (own,), (weights,) = (layers[name]['kernel']['attention'] for name in ('mixer', 'cross'))
+    _, reported = model().apply(params(), SOURCE, READ, TOKENS, WRITTEN, False, mutable=['pattern'])
+    layers = reported['pattern']['decoder']['layers']['pattern_0']
+    own, weights = (layers[name]['kernel']['pattern'].value for name in ('mixer', 'cross'))
     assert own.shape == (L, B, N, T, T)
     assert weights.shape == (L, B, N, T, S)
     assert_near(weights.sum(axis=-1)[..., :5], np.ones((L, B, N, 5)))
@@ -354,12 +354,12 @@ def test_separate_vocabularies_have_an_embedding_each():
 @pytest.mark.long
 def test_the_score_terms_that_layers_share_are_not_of_the_source():
     """As T5's table: another one changes what cross-attention weighs only by what it reads."""
-    _, before = model().apply(params(), SOURCE, READ, TOKENS, WRITTEN, False, mutable=['weights'])
+    _, before = model().apply(params(), SOURCE, READ, TOKENS, WRITTEN, False, mutable=['pattern'])
     changed = jax.tree.map(lambda leaf: leaf, params())
     changed['params']['decoder']['shared']['table'] = -changed['params']['decoder']['shared']['table']
-    _, after = model().apply(changed, SOURCE, READ, TOKENS, WRITTEN, False, mutable=['weights'])
-    first = [w['weights']['decoder']['layers']['pattern_0'] for w in (before, after)]
-    own, cross = ([one[name]['kernel']['attention'][0][0] for one in first] for name in ('mixer', 'cross'))
+    _, after = model().apply(changed, SOURCE, READ, TOKENS, WRITTEN, False, mutable=['pattern'])
+    first = [w['pattern']['decoder']['layers']['pattern_0'] for w in (before, after)]
+    own, cross = ([one[name]['kernel']['pattern'].value[0] for one in first] for name in ('mixer', 'cross'))
     # The first token sees itself alone, whatever its score: so it asks the same, and the table is not in the answer.
     np.testing.assert_array_equal(cross[0][:, :, 0], cross[1][:, :, 0])
     assert np.abs(own[0] - own[1]).max() > 0.01

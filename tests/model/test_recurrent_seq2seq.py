@@ -118,8 +118,8 @@ LOOKS = {
 @pytest.mark.parametrize('look', LOOKS)
 def test_any_attention_takes_the_place_of_the_soft_one(decoder, look):
     model, params = trained({**DECODERS[decoder], 'attention': {**LOOKS[look], 'score': ADDITIVE}}, layers=1)
-    whole, reported = called(model, params, mutable=('weights',))
-    (weights,) = reported['weights']['decoder']['attention']
+    whole, reported = called(model, params, mutable=('pattern',))
+    weights = reported['pattern']['decoder']['pattern'].value
     assert weights.shape == (B, 1, T, S)
     np.testing.assert_array_equal(weights[:, 0] * (SOURCE_SEGMENTS == 0)[:, None], 0.0)
     real = SEGMENTS != 0
@@ -182,8 +182,8 @@ def test_every_parameter_has_a_finite_gradient(decoder):
 @pytest.mark.parametrize('decoder', ATTENTIVE)
 def test_weights_over_the_source_are_reported_as_attention_kernels_report_them(decoder):
     model, params = trained(decoder)
-    logits, reported = called(model, params, mutable=('weights',))
-    (weights,) = reported['weights']['decoder']['attention']
+    logits, reported = called(model, params, mutable=('pattern',))
+    weights = reported['pattern']['decoder']['pattern'].value
     assert weights.shape == (B, 1, T, S)
     real = SEGMENTS != 0
     np.testing.assert_allclose(weights[:, 0].sum(-1)[real], 1.0, atol=1e-6)

@@ -14,8 +14,9 @@ from counted import count_primitive
 from saccade.block.pre_norm import PreNorm
 from saccade.build import build
 from saccade.layer_paths import hand_on, layer_numbers
-from saccade.model.stack import HIDDEN, layer_states, unstacked
+from saccade.model.stack import STATES, layer_states, unstacked
 from saccade.ops.remat import compiler_options
+from saccade.taps import Tapped
 from saccade.types import LayerContext, UserError
 
 NEAR = 1e-6
@@ -187,7 +188,7 @@ def test_no_two_layers_share_a_buffer_of_a_fresh_state():
 @pytest.mark.long
 @pytest.mark.parametrize('run', ['unrolled', 'scanned, rematerialised'])
 def test_what_layers_report_is_stacked(run):
-    _, reported = stack(run).apply(params(), X, CONTEXT, False, mutable=['weights'])
+    _, reported = stack(run).apply(params(), X, CONTEXT, False, mutable=['pattern'])
     shapes = [leaf.shape for leaf in jax.tree.leaves(reported)]
     assert shapes == [(L // 2, B, 2, T, T), (L // 2, B, 4, T, T)]
     for leaf in jax.tree.leaves(reported):
@@ -342,8 +343,10 @@ def test_first_and_last_blocks_stand_once_around_what_is_repeated():
 @pytest.mark.long
 def test_groups_step_as_the_whole_and_report_layer_by_layer():
     model, variables = grouped(), drawn(grouped())
-    whole, reported = model.apply(variables, X, CONTEXT, False, mutable=[HIDDEN])
-    states = layer_states({'embedded': X, 'layers': reported[HIDDEN]})
+    whole, reported = model.apply(variables, X, CONTEXT, False, mutable=STATES)
+    states = layer_states(
+        {'embedded': {'embedded': Tapped(X, 'B T D')}, 'residual_after': {'layers': reported['residual_after']}}
+    )
     assert len(states) == 8
     assert_near(states[-1], whole)
     state, found = model.apply(variables, X, T, method='init_state'), []

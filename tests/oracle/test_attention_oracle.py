@@ -173,7 +173,7 @@ def test_multi_head_attention_is_that_of_torch(seed):
     def run(x):
         read = None if not across else place(source, present)
         context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array(queries, int), read)
-        y, returned = module.apply({'params': params}, x, context, False, mutable=['weights'])
+        y, returned = module.apply({'params': params}, x, context, False, mutable=['pattern'])
         return (direction * queries[..., None] * y).sum(), (y, jax.tree.leaves(returned)[0])
 
     gradient, (y, weights) = jax.jit(jax.grad(run, has_aux=True))(x)

@@ -15,7 +15,7 @@ import pytest
 
 from saccade.build import build
 from saccade.hub.load import load, spec_of
-from saccade.model.stack import layer_states
+from saccade.model.stack import STATES, layer_states
 from saccade.types import LayerContext
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
@@ -138,9 +138,9 @@ def ours_of(folder: Path, types: bool) -> tuple[dict[str, np.ndarray], list[np.n
     model = build(pretrained.spec)()
     context = LayerContext(jnp.asarray(POSITIONS), jnp.asarray(PRESENT), types=jnp.asarray(TYPES) if types else None)
     outputs, reported = jax.jit(
-        lambda params: model.apply({'params': params}, jnp.asarray(TOKENS), context, False, mutable=['hidden'])
+        lambda params: model.apply({'params': params}, jnp.asarray(TOKENS), context, False, mutable=STATES)
     )(pretrained.params)
-    return outputs, layer_states(reported['hidden'])
+    return outputs, layer_states(reported)
 
 
 def assert_equal(ours: Any, theirs: Any) -> None:

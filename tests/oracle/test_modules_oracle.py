@@ -573,7 +573,7 @@ def test_one_head_is_what_the_notes_mean(seed):
     context = LayerContext(jnp.tile(jnp.arange(drawn.T), (drawn.B, 1)))
 
     def run(x):
-        ours, returned = build(spec)().apply({'params': params}, x, context, False, mutable=['weights'])
+        ours, returned = build(spec)().apply({'params': params}, x, context, False, mutable=['pattern'])
         return (direction * ours[..., :H]).sum(), (ours[..., :H], jax.tree.leaves(returned))
 
     gradient, (ours, (given,)) = jax.jit(jax.grad(run, has_aux=True))(leaf.detach().numpy())

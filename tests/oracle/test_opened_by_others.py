@@ -61,7 +61,7 @@ def exported(tmp_path_factory) -> Exported:
     params = jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), params)
     folder = tmp_path_factory.mktemp('exported') / 'out'
     export(Source(model, params, tokenizer), folder)
-    (logits,), found = model().apply({'params': params}, tokens, context, False, mutable=['weights'])
+    (logits,), found = model().apply({'params': params}, tokens, context, False, mutable=['pattern'])
     assert logits.std() > 100 * TOLERANCE
     (weights,) = jax.tree.leaves(found)
     return Exported(folder, tokenizer, ids, np.asarray(logits), np.asarray(weights)[:, 0])

@@ -49,7 +49,7 @@ def layer_context(tokens):
 
 
 @functools.partial(jax.jit, static_argnames=('module', 'train', 'mutable'))
-def written(module, params, x=X, cells=(STATE,), key=None, train=False, mutable=('weights',)):
+def written(module, params, x=X, cells=(STATE,), key=None, train=False, mutable=('pattern',)):
     def whole(module):
         return module(x, layer_context(x.shape[1]), module.begin(ENCODED, cells), train)[0]
 
@@ -60,7 +60,7 @@ def written(module, params, x=X, cells=(STATE,), key=None, train=False, mutable=
 def weights(kind, x, state):
     module, params = decoder(kind)
     _, reported = written(module, params, x, (state,))
-    return reported['weights']['attention'][0][0, 0]
+    return reported['pattern']['pattern'].value[0, 0]
 
 
 @pytest.mark.long
@@ -127,13 +127,13 @@ def test_without_input_feeding_the_loop_is_left_with_the_state_alone():
 @pytest.mark.parametrize('kind', ['bahdanau', 'luong', 'feeding'])
 def test_choices_are_reported_where_an_estimator_needs_them(kind):
     module, params = decoder(kind, 'hard')
-    _, reported = written(module, params, key=jax.random.key(0), train=True, mutable=('choices', 'weights'))
+    _, reported = written(module, params, key=jax.random.key(0), train=True, mutable=('choices', 'pattern'))
     (choices,) = reported['choices']['attention']
-    (drawn,) = reported['weights']['attention']
+    drawn = reported['pattern']['pattern'].value
     assert {name: leaf.shape for name, leaf in choices.items()} == {
         'log_probability': (B, T),
         'baseline': (B, T),
     }
     assert (choices['log_probability'] < 0).all()
     np.testing.assert_array_equal(np.sort(drawn, axis=-1)[..., :-1], 0.0)
-    assert 'choices' not in written(module, params, mutable=('choices', 'weights'))[1]  # outside of training
+    assert 'choices' not in written(module, params, mutable=('choices', 'pattern'))[1]  # outside of training

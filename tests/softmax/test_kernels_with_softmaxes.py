@@ -84,4 +84,4 @@ def test_weights_that_nobody_asks_for_cost_nothing(name):
         return memory.output_size_in_bytes
 
     assert size(False) == X.nbytes
-    assert size(['weights']) >= X.nbytes + 4 * B * N * T * T
+    assert size(['pattern']) >= X.nbytes + 4 * B * N * T * T

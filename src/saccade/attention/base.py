@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Score-based attention kernels: softmax variant, attention dropout, and a KV cache for decoding."""
 
+from functools import partial
+
 import flax.linen as nn
 import jax
 
@@ -26,6 +28,7 @@ from saccade.types import (
     Values,
 )
 
+PATTERN = ('scores', 'pattern')  # taps of `Scoring.weights`
 OWN = ('dropout', 'softmax')  # fields of a kernel that wraps another one
 
 
@@ -95,6 +98,9 @@ class CachingKernel(Module):
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         scoring = self.complete(scoring, q.shape[-2], train)
         self.require_served(q, k, v, scoring)
+        if self.asked(*PATTERN):
+            note = f'by the plain path; the model runs {Part(type(self)).name}'
+            return scoring.replace(tap=partial(self.tap, note=note)).attend(q, k, v)[0]
         return self.attend(q, k, v, scoring)
 
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
@@ -110,7 +116,9 @@ class CachingKernel(Module):
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
-        """Return the scoring with the softmax variant."""
+        """Return the scoring with the softmax variant, and with taps where scores or pattern are asked for."""
+        if self.asked(*PATTERN):
+            scoring = scoring.replace(tap=self.tap)
         return scoring.replace(softmax=self.softmax(name='softmax')(heads))
 
     def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> Cache:
@@ -134,8 +142,8 @@ class ScoreKernel(CachingKernel):
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
-        """Return the scoring with the softmax variant, and with dropout of the weights in training."""
-        scoring = scoring.replace(softmax=self.softmax(name='softmax')(heads))
+        """Return the scoring as `CachingKernel` does, and with dropout of the weights in training."""
+        scoring = super().complete(scoring, heads, train)
         if not (train and self.dropout):
             return scoring
         return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))

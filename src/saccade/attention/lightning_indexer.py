@@ -118,7 +118,6 @@ class LightningIndexer(MultiHead):
         fit = relevance(index_q, heads_first(index.k) if cached else index_k, weight)
         pairs = self._chosen(pairs, fit)
         mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
-        self.report(kernel, weights)
         if not cached and not self.is_initializing():
             loss = divergence(weights, fit, pairs.allowed, context.real)
             self.sow('losses', 'indexer', loss.times(self.loss))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base classes of kernels and mixers with a fixed-size state instead of a KV cache."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import flax.linen as nn
@@ -10,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
 from flax import struct
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from saccade.attention.base import in_words, width_of_heads
 from saccade.axes import flat, parameter
 from saccade.module import Layer, Module
 from saccade.ops import linear_attention
+from saccade.ops.implied import NOTE, implied_pattern
 from saccade.ops.linear_attention import LogScaledState, Memory
 from saccade.ops.project import each_head, merge_heads, project
 from saccade.ops.reach import reach_of, refuse_terms
@@ -56,6 +58,11 @@ class FeatureKernel(Module):
         raise NotImplementedError
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
+        self.show('pattern', 'B N T S', lambda: self._pattern(q, k, v, scoring), NOTE)
+        return self.attend(q, k, v, scoring)
+
+    def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
+        """Return the output of each head, over whole rows."""
         reach = reach_of(self, scoring, q, k)
         if reach.causal:
             segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments
@@ -81,6 +88,10 @@ class FeatureKernel(Module):
             raise UserError(f'{Part(type(self)).name} decodes only under ops.mask:Causal')
         segments = jnp.ones(k.shape[:2], int) if context.segments is None else context.segments
         return self._read(q, k, v, scoring, segments, state)
+
+    def _pattern(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Float[Array, 'B N T S']:
+        k, v = (jnp.repeat(x, q.shape[-2] // x.shape[-2], axis=-2) for x in (k, v))
+        return implied_pattern(*jax.vjp(lambda v: self.attend(q, k, v, scoring), v))
 
     def _read(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, segments: Array, state: LogScaledState
@@ -177,8 +188,19 @@ class FixedStateBase(Layer):
 
     def to_output(self, y: Queries, D: int, train: bool) -> Hidden:
         """Concatenate the heads [B T N V] and project them to [B T D]. Called in a compact method."""
+        y = self.tap('heads', 'B T N H', y)
         y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (*y.shape[-2:], D)))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
+
+    def shown(self, update: Callable[[nn.Module, Values], tuple[Mixed, Memory]], v: Values) -> tuple[Mixed, Memory]:
+        """Run an update of the memory with values v; show the attention that it implies, and the memory after it."""
+        if self.asked('pattern'):
+            y, pull, memory = nn.vjp(update, self, v, vjp_variables=False, has_aux=True)
+            self.show('pattern', 'B N T S', lambda: implied_pattern(y, pull), NOTE)
+        else:
+            y, memory = update(self, v)
+        self.show('state', 'B', lambda: memory)
+        return y, memory
 
     def heads_in_words(self, D: int) -> str:
         """Return N and H in words."""
@@ -254,7 +276,8 @@ class FixedState(FixedStateBase):
             (q, k, v), convolved = self._convolve((q, k, v), context, train, state)
             memory = memory if state is None else state.memory
         q, k = (jnp.repeat(y, N // counts[0], axis=-2) for y in (q, k))
-        updated = self.update_state(x, q, k, v, context, memory)
+        q, k, v = self.tap('query', 'B T N H', q), self.tap('key', 'B T N H', k), self.tap('value', 'B T N H', v)
+        updated = self.shown(lambda mixer, v: mixer.update_state(x, q, k, v, context, memory), v)
         require_result(self, 'update_state', updated, (jax.ShapeDtypeStruct((*x.shape[:2], N, V), x.dtype), memory))
         y, memory = updated
         y = self.normalised(y, context).astype(x.dtype)

@@ -16,7 +16,6 @@ It supports `ops.mask:Causal`, packed and padded, and only self-attention withou
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from saccade.attention.base import ScoreKernel
 from saccade.attention.cache import Cache, heads_first
@@ -55,7 +54,6 @@ class MoBA(ScoreKernel):
         full=False,
         cross=False,
         terms=False,
-        weights=True,
         equivariant=False,
         time='B N T S',
         memory='B N T S',
@@ -68,10 +66,7 @@ class MoBA(ScoreKernel):
         segments = reach_of(self, scoring, q, k).segments
         numbers = jnp.ones((1, k.shape[1]), jnp.int32) if segments is None else segments.k_segments
         tokens, scoring = Tokens.of_rows(numbers), self.complete(scoring, q.shape[-2], train)
-        y, weights = self._attend(q, k, v, scoring, tokens, tokens, segments is not None)
-        if self.is_mutable_collection('weights') and not self.is_initializing():
-            self.sow('weights', 'attention', weights)
-        return y
+        return self._attend(q, k, v, scoring, tokens, tokens, segments is not None)
 
     def step(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
@@ -81,15 +76,15 @@ class MoBA(ScoreKernel):
         after, scoring = state.append(k, v, scoring.features, context), self.complete(scoring, q.shape[-2], False)
         queries = Tokens(context.positions, context.numbered)
         k, v, slots = heads_first(after.k), heads_first(after.v), Tokens(after.positions, after.segments)
-        return self._attend(q, k, v, scoring, queries, slots, True)[0], after
+        return self._attend(q, k, v, scoring, queries, slots, True), after
 
     def _attend(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
-    ) -> tuple[Mixed, Array]:
+    ) -> Mixed:
         blocks = Blocks.of(keys, self.block, packed)
         before = blocks.before(queries)[:, None]
         fit = jnp.where(before > 0, grouped_products(q.astype(jnp.float32), blocks.means(k)), -jnp.inf)
         chosen = blocks.keys_of_best(jnp.where(before == 0, jnp.inf, fit), self.chosen)
         places = jnp.arange(q.shape[1]), jnp.arange(k.shape[1])
         pairs = Pairs(*places, queries.causal(keys) & chosen, scoring.scale)
-        return scoring.attend(q, k, v, pairs)
+        return scoring.attend(q, k, v, pairs)[0]

@@ -148,10 +148,11 @@ class MultiHead(Layer):
             q, k = self.rotate(position, q, k, context.positions, source.positions)
         else:  # keys that were made before have their positions
             q, _ = self.rotate(position, q, q[..., :0, :], context.positions, context.positions)
-        q, k, v = self.tap('query', q), self.tap('key', k), self.tap('value', v)
+        q = self.tap('query', 'B T N H', q)
+        k, v = self.tap('key', 'B S K H', k), self.tap('value', 'B S K H', v)
         scoring = self.scoring(x, context, position, made)
         mixed, state = self.attend(q, k, v, scoring, x, context, train, state)  # [B T N H]
-        y = self.project_output(x, self.tap('heads', mixed), context.real, train)  # [B T D]
+        y = self.project_output(x, mixed, context.real, train)  # [B T D]
         return y, state, SharedKV(k, v, scoring.features)
 
     def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, CachedKeys, Values]:
@@ -242,7 +243,7 @@ class MultiHead(Layer):
         if self.gate is not None:
             shape = (x.shape[-1], *mixed.shape[-2:])
             mixed = mixed * self.gate(project(x, parameter(self, 'gate', 'D -> N H', flat(self.kernel_init, 1), shape)))
-        shape = (*mixed.shape[-2:], x.shape[-1])
+        mixed, shape = self.tap('heads', 'B T N H', mixed), (*mixed.shape[-2:], x.shape[-1])
         y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         if self.output_bias:
             y = y + parameter(self, 'output_bias', 'D', nn.initializers.zeros, y.shape[-1:])
@@ -294,11 +295,6 @@ class MultiHead(Layer):
         if self.heads % K:
             raise UserError(f'{self.heads} heads cannot share {K} key_value_heads: choose a divisor of {self.heads}')
         return self.heads, K, width_of_heads(D, self.heads, self.head_width)
-
-    def report(self, kernel: PairKernel, weights: Float[Array, 'B N T S']) -> None:
-        """Report attention weights in 'weights', where they are asked for."""
-        if not self.is_initializing():
-            kernel.sow('weights', 'attention', weights)
 
 
 def attended_pairs(

@@ -105,8 +105,7 @@ class MultiToken(MultiHead):
         kernel = self.kernel(name='kernel')
         if state is None:
             scoring, k, v, pairs, _ = attended_pairs(kernel, q, k, v, scoring, context, train, None)
-            mixed, weights = kernel.attend_to_pairs(q, k, v, self._mixing(scoring, context.numbered), pairs)
-            self.report(kernel, weights)
+            mixed, _ = kernel.attend_to_pairs(q, k, v, self._mixing(scoring, context.numbered), pairs)
             return mixed, state
         kv, queries = state.kv.append(k, v, scoring.features, context), state.queries.extend(q, q[..., :0], {}, context)
         order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)

@@ -55,7 +55,7 @@ _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
 
 
 # Queries, keys, values and allowed pairs -> output and weights.
-_Attend = Callable[[Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixed, Float[Array, 'B N T S']]]
+_Attend = Callable[[str, Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixed, Float[Array, 'B N T S']]]
 
 
 class NativeSparse(MultiHead):
@@ -143,9 +143,7 @@ class NativeSparse(MultiHead):
         if state is None:
             packed = reach.segments is not None
             tokens = Tokens.of_rows(context.segments if packed else jnp.ones((1, k.shape[1]), jnp.int32))
-            mixed, weights = self._branches(q, k, v, attend, tokens, tokens, packed)
-            self.report(kernel, weights)
-            return mixed, state
+            return self._branches(q, k, v, attend, tokens, tokens, packed), state
         after = state.append(k, v, scoring.features, context)
         # A block has consecutive tokens; the cache of a row may have empty slots between them.
         order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
@@ -154,7 +152,7 @@ class NativeSparse(MultiHead):
             for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
         )
         queries = Tokens(context.positions, context.numbered)
-        return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
+        return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True), after
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Sum the gated branches; gate, merge and project the heads as in MultiHead."""
@@ -182,21 +180,22 @@ class NativeSparse(MultiHead):
 
     def _branches(
         self, q: Queries, k: CachedKeys, v: Values, attend: _Attend, queries: Tokens, keys: Tokens, packed: bool
-    ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B N T S']]:
-        """Attend in each branch; return the concatenated outputs, and the weights in the selected blocks."""
+    ) -> Float[Array, 'B T N _']:
+        """Attend in each branch; return the concatenated outputs. `pattern` is that of the selected blocks."""
         q, turned = jnp.split(q, 2, axis=-1)
         (compressible, *ks), (compressed, *vs) = jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
         at, ends = self._windows(keys)
         compressible, compressed = self._compressed('key', compressible, at), self._compressed('value', compressed, at)
-        first, of_compressed = attend(q, compressible, compressed, queries.causal(ends))
+        first, of_compressed = attend('compressed_', q, compressible, compressed, queries.causal(ends))
 
         chosen = self._chosen(jax.lax.stop_gradient(of_compressed), at, queries, keys, packed, k.shape[-2])
         near = (queries.positions[..., None] - keys.positions[:, None] < self.window)[:, None]
         causal = queries.causal(keys)
-        (second, weights), (third, _) = (
-            attend(turned, *kv, causal & allowed) for *kv, allowed in zip(ks, vs, (chosen, near), strict=True)
+        second, third = (
+            attend(branch, turned, *kv, causal & allowed)[0]
+            for branch, *kv, allowed in zip(('', 'window_'), ks, vs, (chosen, near), strict=True)
         )
-        return jnp.concatenate([first, second, third], axis=-1), weights
+        return jnp.concatenate([first, second, third], axis=-1)
 
     def _windows(self, keys: Tokens) -> tuple[Int[Array, '#B M X'], Tokens]:
         """Return the key indices of each compressed block, and its last token; segment 0 for missing blocks."""
@@ -247,9 +246,10 @@ class NativeSparse(MultiHead):
 
 def _attend_by(kernel: PairKernel, scoring: Scoring) -> _Attend:
     def attend(
-        q: Queries, k: Keys, v: Values, allowed: Bool[Array, '#B #N T S']
+        branch: str, q: Queries, k: Keys, v: Values, allowed: Bool[Array, '#B #N T S']
     ) -> tuple[Mixed, Float[Array, 'B N T S']]:
         pairs = Pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]), allowed, scoring.scale)
-        return kernel.attend_to_pairs(q, k, v, scoring, pairs)
+        tapped = scoring.replace(tap=lambda name, axes, value: kernel.tap(branch + name, axes, value))
+        return kernel.attend_to_pairs(q, k, v, tapped, pairs)
 
     return attend

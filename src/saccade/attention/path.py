@@ -112,8 +112,7 @@ class PaTH(MultiHead):
         else:
             products, rewritten = transform(q, k, w, b, tokens, Tokens(kv.positions, kv.segments))
             state = PathCache(kv.replace(k=heads_first(rewritten)), convolution)
-        mixed, weights = kernel.attend_to_pairs(q, k, v, _by(products, scoring), pairs)
-        self.report(kernel, weights)
+        mixed, _ = kernel.attend_to_pairs(q, k, v, _by(products, scoring), pairs)
         return mixed, state
 
     def init_state(self, x: Hidden, capacity: int) -> PathCache:

@@ -104,7 +104,7 @@ class CacheWithMemory(Cache):
         of_tokens, _ = scoring.scores(q, keys, pairs, scoring.init_carry(q))
         of_memory = scoring.scale * grouped_products(q, k)
         allowed = jnp.concatenate([jnp.ones((*pairs.allowed.shape[:-1], k.shape[1]), bool), pairs.allowed], axis=-1)
-        weights = scoring.softmax(jnp.concatenate([of_memory, of_tokens], axis=-1), allowed)
+        weights = scoring.weights(jnp.concatenate([of_memory, of_tokens], axis=-1), allowed)
         on_memory, on_tokens = jnp.split(weights, [k.shape[1]], axis=-1)
         return weighted_values(on_memory, v, v.dtype) + weighted_values(on_tokens, values, v.dtype)
 

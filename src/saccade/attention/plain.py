@@ -7,8 +7,7 @@
 Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
 Any softmax variant serves. With `query_chunks` the queries are split into that number of chunks; a chunk attends only
 to the span of keys that its mask allows, with equal results; with C chunks and a causal mask this saves (C - 1) / 2C of
-the work. It can return the weights (collection 'weights'). Cost: B N T S
-in time and in memory.
+the work. Cost: B N T S in time and in memory.
 """
 
 from typing import ClassVar
@@ -16,7 +15,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.attention.base import ScoreKernel
+from saccade.attention.base import PATTERN, ScoreKernel
 from saccade.ops.blockwise import ranges
 from saccade.ops.scoring import Scoring
 from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values
@@ -34,16 +33,13 @@ class Plain(ScoreKernel):
 
     query_chunks: Count = 1
 
-    capabilities: ClassVar[Capabilities] = Capabilities(weights=True, time='B N T S', memory='B N T S', state='S K H')
+    capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T S', state='S K H')
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
-        scoring, shown = self.complete(scoring, q.shape[-2], train), self.is_mutable_collection('weights')
-        if (self.query_chunks > 1 or q.shape[1] != k.shape[1]) and (not shown or self.is_initializing()):
+        scoring = self.complete(scoring, q.shape[-2], train)
+        if (self.query_chunks > 1 or q.shape[1] != k.shape[1]) and not self.asked(*PATTERN):
             return self.attend(q, k, v, scoring)
-        y, weights = scoring.attend(q, k, v)
-        if shown and not self.is_initializing():
-            self.sow('weights', 'attention', weights)
-        return y
+        return scoring.attend(q, k, v)[0]
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
         """Attend by chunks of queries, each to the span of keys that its mask allows."""

@@ -100,8 +100,12 @@ class RWKV7(FixedStateBase):
         found = unit(k * self._vector('find', H, constant(0.71)), 1e-12)
         written = k * (1 + (rate - 1) * self._vector('write', H, constant(1.02)))
         log_decay = -(math.e**-0.5) * jax.nn.sigmoid(decay)
-        y, memory = replace(q, written, v, found, rate * found, log_decay, context.numbered, state.memory, self.chunk)
-        own = jnp.sum(q * self._vector('bonus', H, constant(-0.04)) * written, axis=-1, keepdims=True)
+        q, k, v = self.tap('query', 'B T N H', q), self.tap('key', 'B T N H', written), self.tap('value', 'B T N H', v)
+        removed, segments = rate * found, context.numbered
+        y, memory = self.shown(
+            lambda _, v: replace(q, k, v, found, removed, log_decay, segments, state.memory, self.chunk), v
+        )
+        own = jnp.sum(q * self._vector('bonus', H, constant(-0.04)) * k, axis=-1, keepdims=True)
         y = (self.normalised(y, context) + own * v).astype(x.dtype)
         y = y * self.to_heads('gate', shifted('gate'), V, self.gate_rank, jax.nn.sigmoid)
         return self.to_output(y, x.shape[-1], train), ShiftedState(memory, newest)

@@ -89,8 +89,7 @@ class Selective(MultiHead):
         scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
         scores, lowered = lower(scores, pairs, context.positions if kv is None else kv.positions, lowered)
         scoring = scoring.replace(scale=0.0, terms=(GivenProducts(scores),))
-        mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs.replace(scale=1.0))
-        self.report(kernel, weights)
+        mixed, _ = kernel.attend_to_pairs(q, k, v, scoring, pairs.replace(scale=1.0))
         return mixed, SelectiveCache(kv, lowered)
 
     def init_state(self, x: Hidden, capacity: int) -> SelectiveCache:

@@ -45,7 +45,6 @@ class AttentionResiduals(BlockBase):
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run mixer and feed-forward layer, each on a softmax over the outputs so far, and add both outputs to x."""
-        x = self.tap('residual_before', x)
         so_far = Depth.of(context, 'added', x)
         shape = (len(self.branches), x.shape[-1])
         queries = parameter(self, 'queries', 'X D', self.query_init(), shape, dtype=jnp.float32)
@@ -54,9 +53,9 @@ class AttentionResiduals(BlockBase):
         if self.feedforward is not None:
             made = jnp.concatenate([so_far.made, added[None]])
             h = self.norm_of('feedforward')(_read(queries[1], made, jnp.append(so_far.there, True)), context.real)
-            added = added + self.feedforward(name='feedforward')(h, train, context.real)
+            added = added + self.run_feedforward(h, context, train)
         hand_on(self, 'added', so_far.add(context, added))
-        return self.tap('residual_after', x + added), state
+        return x + added, state
 
 
 def _read(query: Float[Array, ' D'], made: Float[Array, 'L B T D'], there: Bool[Array, ' L']) -> Hidden:

@@ -42,7 +42,7 @@ class DenseFormer(PreNorm):
         y, state = super().mix(x, context, train, state)
         outputs = Depth.of(context, 'outputs', x).add(context, y)
         hand_on(self, 'outputs', outputs)
-        return self.tap('residual_after', self.depth(outputs.back(context))), state
+        return self.depth(outputs.back(context)), state
 
 
 class _Average(nn.Module):

@@ -54,15 +54,15 @@ class HyperConnections(ResidualStreams):
         self, x: Float[Array, 'B T RD'], context: LayerContext, train: bool, state: State | None
     ) -> tuple[Float[Array, 'B T RD'], State]:
         """Run mixer and feed-forward layer; each reads a weighted sum of the streams and adds to all of them."""
-        x, real = self.tap('residual_before', x), context.real
+        real = context.real
         z, streams, b = self.connection('mixer')(self.apart(x), real)
         mixed, state = self.run_mixer(self.norm_of('mixer')(z, real), context, train, state)
         streams = streams + b[..., None] * mixed[..., None, :]
         if self.feedforward is not None:
             z, streams, b = self.connection('feedforward')(streams, real)
-            branch = self.feedforward(name='feedforward')(self.norm_of('feedforward')(z, real), train, real)
+            branch = self.run_feedforward(self.norm_of('feedforward')(z, real), context, train)
             streams = streams + b[..., None] * branch[..., None, :]
-        return self.tap('residual_after', together(streams)), state
+        return together(streams), state
 
     def connection(self, branch: str) -> nn.Module:
         """Return the module that computes a branch's input, the mixed streams, and the weights b."""

@@ -15,7 +15,7 @@ from typing import ClassVar
 import flax.linen as nn
 
 from saccade.block.base import BlockBase
-from saccade.types import FeedForward, Hidden, LayerContext, Part, Real, State
+from saccade.types import FeedForward, Hidden, LayerContext, Part, State
 
 __all__ = ['Macaron']
 
@@ -35,12 +35,9 @@ class Macaron(BlockBase):
     @nn.compact
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run the first half-step feed-forward layer, the mixer, and the second half-step feed-forward layer."""
-        x, real = self.tap('residual_before', x), context.real
-        x = x + 0.5 * self._half_step('first_feedforward', x, train, real)
+        real = context.real
+        first = self.feedforward(name='first_feedforward')(self.norm_of('first_feedforward')(x, real), train, real)
+        x = x + 0.5 * self.tap('first_feedforward_output', 'B T D', first)
         mixed, state = self.run_mixer(self.norm_of('mixer')(x, real), context, train, state)
-        x = x + mixed
-        x = x + 0.5 * self._half_step('feedforward', x, train, real)
-        return self.tap('residual_after', x), state
-
-    def _half_step(self, name: str, x: Hidden, train: bool, real: Real | None) -> Hidden:
-        return self.feedforward(name=name)(self.norm_of(name)(x, real), train, real)
+        x = self.tap('residual_after_mixer', 'B T D', x + mixed)
+        return x + 0.5 * self.run_feedforward(self.norm_of('feedforward')(x, real), context, train), state

@@ -39,11 +39,9 @@ class Parallel(BlockBase):
         Raises:
             UserError: `norms` is set although the branches share one norm.
         """
-        x = self.tap('residual_before', x)
         normed = [norm(x, context.real) for norm in self._norms()]
         mixed, state = self.run_mixer(normed[0], context, train, state)
-        x = x + mixed + self.feedforward(name='feedforward')(normed[-1], train, context.real)
-        return self.tap('residual_after', x), state
+        return x + mixed + self.run_feedforward(normed[-1], context, train), state
 
     def _norms(self) -> tuple[Norm, ...]:
         if not self.shared_norm:

@@ -52,11 +52,11 @@ class ResDual(ResidualStreams):
         self, x: Float[Array, 'B T RD'], context: LayerContext, train: bool, state: State | None
     ) -> tuple[Float[Array, 'B T RD'], State]:
         """Run mixer and feed-forward layer on the post-norm stream, and add both outputs to the sum."""
-        x, real = self.tap('residual_before', x), context.real
+        real = context.real
         x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         mixed, state = self.run_mixer(x, context, train, state)
         x, total = self.norm_of('mixer')(x + mixed, real), total + mixed
         if self.feedforward is not None:
-            branch = self.feedforward(name='feedforward')(x, train, real)
+            branch = self.run_feedforward(x, context, train)
             x, total = self.norm_of('feedforward')(x + branch, real), total + branch
-        return self.tap('residual_after', together(jnp.stack((x, total), axis=-2))), state
+        return together(jnp.stack((x, total), axis=-2)), state

@@ -66,4 +66,4 @@ class SharedKeys(PreNorm):
             fields = ('mixer', 'feedforward', 'norm', 'norms', 'branch_scale')
             layer = PreNorm(**{name: getattr(self, name) for name in fields}, name=f'layer_{number}')
             x, _ = layer.mix(x, context, train, state)
-        return self.tap('residual_after', x), after
+        return x, after

@@ -24,7 +24,7 @@ from saccade.data.rows.chunk import Meeting, before, chunks, on_both_sides, shar
 from saccade.data.rows.frame import Frame, Values
 from saccade.data.split import Row
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.model.stack import HIDDEN, layer_states
+from saccade.model.stack import STATES, layer_states
 from saccade.types import LanguageModel, LayerContext, Model, Params, Part, UserError
 
 Pool = Callable[[Float[Array, 'B T D']], Float[Array, 'B D']]
@@ -210,8 +210,8 @@ def cosines(x: Float[np.ndarray, 'A D'], y: Float[np.ndarray, 'B D']) -> Float[n
 @partial(jax.jit, static_argnums=(0, 1))
 def _states(model: Any, layer: int, params: Params, row: dict[str, Array]) -> Float[Array, 'T D']:
     context = LayerContext(row['positions'], row['segments'], types=row['types'])
-    _, reported = model.apply({'params': params}, row['tokens'], context, False, mutable=[HIDDEN])
-    states = layer_states(reported[HIDDEN])
+    _, reported = model.apply({'params': params}, row['tokens'], context, False, mutable=STATES)
+    states = layer_states(reported)
     if not -len(states) <= layer < len(states):
         raise UserError(
             f'there is no layer {layer}: the model has {len(states) - 1} (1 to {len(states) - 1}); '

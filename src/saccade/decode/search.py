@@ -28,7 +28,7 @@ from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.batches import ENCODED
 from saccade.decode.embed import TextLayout
-from saccade.model.stack import HIDDEN, layer_states
+from saccade.model.stack import STATES, layer_states
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised
 from saccade.paths import read_text
@@ -120,11 +120,11 @@ class SentenceEncoder:
 @partial(jax.jit, static_argnums=0)
 def _sentence_vectors(model: Any, params: Params, batch: dict[str, Array]) -> Float[Array, 'B D']:
     context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
-    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=[HIDDEN])
+    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=STATES)
     pooled = dict(getattr(model, 'heads', ())).get('pooled')
     if pooled is not None and pooled['classes'] is None:
         return normalised(outputs['pooled'])
-    return normalised(mean(layer_states(reported[HIDDEN])[-1], batch['segments'] != 0))
+    return normalised(mean(layer_states(reported)[-1], batch['segments'] != 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,8 +120,8 @@ def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
 def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, written: Any) -> PyTree:
     contexts = [LayerContext(np.arange(each.shape[1])[None] * each, each) for each in (there, written)]
     variables = {'params': params}
-    return model.apply(variables, source, contexts[0], tokens, contexts[1], False, mutable=['weights'])[1].get(
-        'weights', {}
+    return model.apply(variables, source, contexts[0], tokens, contexts[1], False, mutable=['pattern'])[1].get(
+        'pattern', {}
     )
 
 

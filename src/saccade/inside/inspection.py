@@ -16,18 +16,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.attention.blockwise import Blockwise
-from saccade.attention.plain import Plain
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Prepared
-from saccade.inside.implied import report_implied
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again
@@ -127,7 +123,7 @@ def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Param
     Raises:
         UserError: the task is not a TaskBase.
     """
-    task, model = experiment.task(), _with_weights(experiment.model)()
+    task, model = experiment.task(), experiment.model()
     if not isinstance(task, TaskBase):
         raise UserError(
             f'config.task: {Part(type(task)).name} is not a task.base:TaskBase, so its model cannot be inspected'
@@ -136,10 +132,9 @@ def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Param
     @jax.jit
     def run(params: Params, batch: Batch) -> tuple[Params, PyTree]:
         def loss(params: Params) -> tuple[Array, PyTree]:
-            forward = Forward(model, params, collections=('weights',))
-            with nn.intercept_methods(report_implied):
-                totals = task.with_reports(task.totals(forward, batch), forward)
-            weights = forward.reports.get('weights', {})
+            forward = Forward(model, params, collections=('pattern',))
+            totals = task.with_reports(task.totals(forward, batch), forward)
+            weights = forward.reports.get('pattern', {})
             return totals['loss'].mean(), weights.get('', weights)
 
         return jax.grad(loss, has_aux=True)(params)
@@ -197,18 +192,6 @@ def of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
         jnp.einsum('BNTS,TS->BNT', shares, own),
     )
     return jnp.stack([jnp.mean(measure, axis=(0, 2), where=seen) for measure in each], axis=-1)
-
-
-def _with_weights(value: Any) -> Any:
-    """Replace every blockwise kernel of a part by the plain one, which is equal and reports weights."""
-    if isinstance(value, tuple):
-        return tuple(map(_with_weights, value))
-    if not isinstance(value, Part):
-        return value
-    inner = {name: _with_weights(argument) for name, argument in value.arguments}
-    if value.target is Blockwise:
-        return Part(Plain).replace(**{name: inner[name] for name in ('dropout', 'softmax') if name in inner})
-    return value.replace(**inner)
 
 
 def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.embed.token import TokenEmbedding
-from saccade.model.stack import HIDDEN, Stack, Unrolled
+from saccade.model.stack import Stack, Unrolled
 from saccade.module import Module
 from saccade.norm.layer import LayerNorm
 from saccade.position.none import NoPosition
@@ -108,11 +108,10 @@ class TransformerBase(Module):
         self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
     ) -> tuple[Hidden, tuple[State, ...] | None]:
         """Run embedded tokens through the layers and the final norm; also return the state of each layer."""
-        if self.is_mutable_collection(HIDDEN) and not self.is_initializing():
-            self.put_variable(HIDDEN, 'embedded', x)
+        x = self.tap('embedded', 'B T D', x)
         context = context.replace(terms=(*context.terms, *self._shared()))
         x, state = self._stack(name='layers').mix(x, context, train, state)
-        return self.norm(name='norm')(x, context.real), state
+        return self.tap('final_norm', 'B T D', self.norm(name='norm')(x, context.real)), state
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
         """Return the score terms shared by all layers, whose numbers of heads must agree."""

@@ -16,19 +16,21 @@ from typing import Any, NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from flax.core.scope import union_filters
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.axes import parameters
 from saccade.block.base import ResidualStreams
 from saccade.layer_paths import HANDED, handed_on, hands_on, in_order, is_group
-from saccade.module import TAPS, Layer
+from saccade.module import Layer
+from saccade.taps import EDITS, Tapped
 from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
 __all__ = ['Scanned', 'Unrolled']
 
-# What layers may report beside their output, by Linen collection; stacked over the layers.
-HIDDEN = 'hidden'
-REPORTED = ('losses', 'metrics', 'weights', HIDDEN, TAPS)
+# Collections of the embedded inputs and of each layer's output, which `layer_states` puts in order.
+STATES = ('embedded', 'residual_after')
+_NOT_REPORTED = ('params', EDITS, HANDED)
 
 # The members of `jax.checkpoint_policies` without arguments.
 POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_with_no_batch_dims_saveable')
@@ -147,7 +149,7 @@ class Stack(Layer):
             return tuple(block(parent=None).init_state(x, capacity) for block, *_ in self._places())
         return tuple(
             block(parent=None).apply({'params': params}, x, capacity, source, method='init_state')
-            for block, params, _ in self._layers()
+            for block, params, *_ in self._layers()
         )
 
     @property
@@ -185,41 +187,73 @@ class Stack(Layer):
             return x
         key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
         keys = {group.name: self._keys(group, key) for group in self.groups}
+        edits = self._edits()
         any_handed = hands_on(block for group in self.groups for block in group.blocks)
         found = []
         for turn in range(self.passes):
             reports, handed = {}, {}
             for group in self.groups:
                 layer = self._layer(group, context, train)
-                given = stacked[group.name], group.numbers(), None if key is None else keys[group.name][turn]
+                of_turn = slice(turn * group.repeats, (turn + 1) * group.repeats)
+                changed = {name: _slice(edits.get(name, {}), of_turn) for name in group.names()}
+                own_keys = None if key is None else keys[group.name][turn]
+                given = stacked[group.name], group.numbers(), own_keys, changed
                 if any_handed:
                     handed = self._before(layer, x, handed, given)
                 (x, handed), report = self.run()(layer, given, (x, handed))
                 reports |= report
             found.append(reports)
-        for pattern, report in jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found).items():
-            for name, value in report.items():
-                self.put_variable(name, pattern, value)
+        self._report(jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found))
         return x
 
+    def _report(self, found: Mapping[str, Mapping[str, PyTree]]) -> None:
+        """Store what layers reported: by group name and collection, with a leading axis over the layers."""
+        for group, reports in found.items():
+            for collection, value in reports.items():
+                self.put_variable(collection, group, value)
+
     def _layer(self, group: LayerGroup, context: LayerContext, train: bool) -> RunLayer:
-        """Return the function that runs one repeat of a group on its parameters, first layer number and key."""
-        wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
+        """Return the function that runs one repeat of a group on its parameters, first number, key and edits."""
 
         def layer(carry: Carry, this: PyTree) -> tuple[Carry, PyTree]:
-            (x, handed), (params, number, key), reports = carry, this, {}
+            (x, handed), (params, number, key, edits), reports = carry, this, {}
             for place, (name, block) in enumerate(zip(group.names(), group.blocks, strict=True)):
                 rngs = {} if key is None else {'dropout': jax.random.fold_in(key, place)}
                 own = context.replace(layer=number + place, layers=self.layers, handed=handed)
-                given = {'params': params[name]}, x, own, train, None
-                mutable = [*wanted, HANDED]
-                (x, _), report = block(parent=None).apply(*given, rngs=rngs, mutable=mutable, method='mix')
-                handed = handed | handed_on(report)
-                report = {**report, HIDDEN: x}
-                reports[name] = {of: report[of] for of in wanted if of in report}
+                variables = {'params': params[name], EDITS: edits[name]}
+                (x, _), handed, reports[name] = self._run(block, variables, x, own, train, None, rngs)
             return (x, handed), reports
 
         return layer
+
+    def _run(
+        self,
+        block: Part[Block],
+        variables: Mapping[str, PyTree],
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+        rngs: Mapping[str, PRNGKey],
+    ) -> tuple[tuple[Hidden, State], EarlierValues, PyTree]:
+        """Run one layer; return its output and state, what layers so far handed on, and its reports by collection."""
+        ends = {}
+
+        def tap(name: str, x: Hidden) -> Hidden:
+            x = variables[EDITS][name].of(x) if name in variables[EDITS] else x
+            if self.is_mutable_collection(name):
+                ends[name] = {name: Tapped(x, 'B T D')}
+            return x
+
+        x, mutable = tap('residual_before', x), union_filters(self.scope.mutable, (HANDED,))
+        given = variables, x, context, train, state
+        (x, state), report = block(parent=None).apply(*given, rngs=rngs, mutable=mutable, method='mix')
+        x, handed = tap('residual_after', x), context.handed | handed_on(report)
+        return (x, state), handed, ends | {name: report[name] for name in report if name not in _NOT_REPORTED}
+
+    def _edits(self) -> Mapping[str, PyTree]:
+        """Return the edits of the layers by group name, with a leading axis over passes and repeats."""
+        return self.variables.get(EDITS, {})
 
     def _keys(self, group: LayerGroup, key: PRNGKey | None) -> PRNGKey | None:
         """Return dropout keys by pass and repeat."""
@@ -238,14 +272,17 @@ class Stack(Layer):
         }
 
     def _chunk(self, x: Hidden, context: LayerContext, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
-        advanced, handed = [], {}
-        for (block, params, number), state in zip(self._layers(), states, strict=True):
+        advanced, handed, edits = [], {}, self._edits()
+        found: dict[str, list[PyTree]] = {}
+        for (block, params, number, name), state in zip(self._layers(), states, strict=True):
             handed = handed if number else {}  # reset at each pass
             own = context.replace(layer=jnp.int32(number), layers=self.layers, handed=handed)
-            given = {'params': params}, x, own, False, state
-            (x, state), report = block(parent=None).apply(*given, mutable=[HANDED], method='mix')
-            handed = handed | handed_on(report)
+            of_group = found.setdefault(name, [])
+            variables = {'params': params, EDITS: _slice(edits.get(name, {}), len(of_group))}
+            (x, state), handed, report = self._run(block, variables, x, own, False, state, {})
+            of_group.append(report)
             advanced.append(state)
+        self._report({name: jax.tree.map(lambda *leaves: jnp.stack(leaves), *of) for name, of in found.items()})
         return x, tuple(advanced)
 
     def _places(self) -> Iterator[tuple[Part[Block], str, int, int]]:
@@ -256,10 +293,10 @@ class Stack(Layer):
                     repeat, place = divmod(number, len(group.blocks))
                     yield group.blocks[place], group.names()[place], repeat, group.first + number
 
-    def _layers(self) -> Iterator[tuple[Part[Block], PyTree, int]]:
-        """Yield each layer's block, parameters and number, in the order of the forward pass."""
+    def _layers(self) -> Iterator[tuple[Part[Block], PyTree, int, str]]:
+        """Yield each layer's block, parameters, number and group name, in the order of the forward pass."""
         for block, name, repeat, number in self._places():
-            yield block, _layer_of(self.get_variable('params', name), repeat), number
+            yield block, _layer_of(self.get_variable('params', name), repeat), number, name
 
     def _stacked(self, group: LayerGroup, x: Hidden, context: LayerContext) -> dict[str, Any]:
         context = context.replace(layer=jnp.int32(group.first), layers=self.layers)
@@ -274,9 +311,10 @@ class Stack(Layer):
 
 
 def layer_states(reported: Mapping[str, PyTree]) -> list[Hidden]:
-    """Return the hidden states that a model reported in HIDDEN: the embedded tokens, then each layer's output."""
-    repeats = {name: len(states) for name, states in reported['layers'].items()}
-    return [reported['embedded'], *(reported['layers'][name][repeat] for name, repeat in in_order(repeats))]
+    """Return the hidden states that a model reported in STATES: the embedded inputs, then each layer's output."""
+    layers = {name: found['residual_after'].value for name, found in reported['residual_after']['layers'].items()}
+    repeats = {name: len(states) for name, states in layers.items()}
+    return [reported['embedded']['embedded'].value, *(layers[name][repeat] for name, repeat in in_order(repeats))]
 
 
 def _carried(block: Block) -> str:
@@ -306,5 +344,5 @@ def _layer_of(params: PyTree, repeat: int) -> PyTree:
     return params[repeat] if isinstance(params, tuple) else _slice(params, repeat)
 
 
-def _slice(stacked: PyTree, number: int) -> PyTree:
+def _slice(stacked: PyTree, number: int | slice) -> PyTree:
     return jax.tree.map(lambda leaf: leaf[number], stacked)

@@ -7,13 +7,14 @@ All score-based kernels compute their scores here. `Scoring.attend` is the refer
     A = softmax(scale Q K^T + terms, masked);  Y = A V        (Vaswani et al. 2017, equation 1)
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from einops import rearrange
 from flax import struct
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from saccade.ops.dropout import keep_pairs
 from saccade.ops.softmax import SoftmaxWeights
@@ -46,6 +47,10 @@ class Dropout:
     rate: float = struct.field(pytree_node=False)
 
 
+def _untapped(name: str, axes: str, value: Array) -> Array:
+    return value
+
+
 @struct.dataclass
 class Scoring:
     """Computation of scores from queries and keys, and of weights from scores.
@@ -57,6 +62,7 @@ class Scoring:
         dropout: attention dropout; None outside training.
         softmax: softmax variant.
         features: features of each key of the row, for terms that read the layer's input.
+        tap: `Module.tap` of the kernel whose scores and weights are asked for.
     """
 
     mask: Mask
@@ -65,6 +71,7 @@ class Scoring:
     dropout: Dropout | None = None
     softmax: RowSoftmax = SoftmaxWeights()
     features: Features = struct.field(default_factory=dict)
+    tap: Callable[[str, str, Array], Array] = struct.field(pytree_node=False, default=_untapped)
 
     def init_carry(self, q: Queries) -> PyTree:
         """Return the initial carry of each score term, for the last key block."""
@@ -97,11 +104,16 @@ class Scoring:
         if pairs is None:
             pairs = self.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         scores, _ = self.scores(q, k, pairs, self.init_carry(q))
-        weights = mixed = self.softmax(scores, pairs.allowed)
+        weights = mixed = self.weights(scores, pairs.allowed)
         if self.dropout is not None:
             mixed = weights * self.kept(weights.shape[:2], pairs)
         # A float32 product of bfloat16 inputs, rounded after, has no thunk in XLA:CPU for some small shapes.
         return weighted_values(mixed, v, v.dtype), weights
+
+    def weights(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Float[Array, 'B N T S']:
+        """Return the attention weights of scores: the pattern, before dropout."""
+        scores = self.tap('scores', 'B N T S', scores)
+        return self.tap('pattern', 'B N T S', self.softmax(scores, allowed))
 
     def kept(self, shape: tuple[int, int], pairs: Pairs) -> Float[Array, 'B N T S']:
         """Return the factors by which dropout multiplies the weights: 0, or 1 / (1 - rate)."""

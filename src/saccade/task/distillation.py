@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.model.stack import HIDDEN, layer_states
+from saccade.model.stack import STATES, layer_states
 from saccade.task.base import LOSS, SCORED, Forward, context_of, over_targets
 from saccade.task.masked_lm import MaskedLM
 from saccade.types import (
@@ -78,14 +78,17 @@ class Distillation(MaskedLM):
         """Return totals `soft_loss`, `masked_loss`, `masked_accuracy`, `cosine_loss`, and `loss`, a weighted sum."""
         drop, hide = self.keys(forward)
         tokens, chosen = self.hide(hide, batch, forward.model.vocabulary)
-        forward = replace(forward, collections=(*forward.collections, HIDDEN))
+        forward = replace(forward, collections=(*forward.collections, *STATES))
         # The teacher's reports are neither added to the loss nor logged.
         frozen = replace(forward, params=jax.lax.stop_gradient(forward.params), train=False, reports={})
         taught, learned = (
             each(tokens, context_of(batch), each.train, chosen.at, key=drop, method=self.method(each.model))['masked']
             for each in (frozen.of_member('teacher'), forward.of_member('student'))
         )
-        target, states = (layer_states(*each.reports[HIDDEN].values())[-1] for each in (frozen, forward))
+        target, states = (
+            layer_states({name: each.reports[name][of] for name in STATES})[-1]
+            for of, each in (('teacher', frozen), ('student', forward))
+        )
         originals = chosen.read(batch['tokens'])
         score = functools.partial(self._both, forward.train)
         (losses, divergences), (_, best) = self.by_chunks(score, (learned, taught), (originals,))

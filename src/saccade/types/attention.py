@@ -27,7 +27,6 @@ class Capabilities:
         content: supports score terms that depend on queries and keys, not only on their positions.
         scores: is a mixer that requires a kernel with scores.
         cached: decoding steps reproduce the outputs of whole sequences.
-        weights: can return the attention weights.
         sums: the state accumulates tokens, in float32 for any dtype of the tokens; other leaves have the tokens' dtype.
         equivariant: with a full mask and without positions, permuting the tokens only permutes the outputs.
         time, memory: order of the cost of a whole sequence, in the letters of the axis table.
@@ -45,7 +44,6 @@ class Capabilities:
     content: bool = True
     scores: bool = False
     cached: bool = True
-    weights: bool = False
     sums: bool = False
     equivariant: bool = True
     time: str = ''

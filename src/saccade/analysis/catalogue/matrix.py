@@ -170,7 +170,6 @@ ATTENTION: Columns = {
     'cross': _declared('cross'),
     'packed': _declared('packed'),
     'score terms': _terms_served,
-    'returns weights': _declared('weights'),
     'equivariant': _declared('equivariant'),
     'decodes': _declared('cached'),
     'state': _declared('state'),

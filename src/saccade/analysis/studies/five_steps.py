@@ -158,9 +158,9 @@ def _by_hand(
 def _difference(model: Any, params: Params, source: jax.Array, tokens: jax.Array, turns: Sequence[Turn]) -> float:
     """Return the maximum difference between weights and logits by hand and the module's, for the same words."""
     logits, reported = model.apply(
-        {'params': params}, source, _context(source), tokens, _context(tokens), False, mutable=['weights']
+        {'params': params}, source, _context(source), tokens, _context(tokens), False, mutable=['pattern']
     )
-    (weights,) = reported['weights']['decoder']['attention']
+    weights = reported['pattern']['decoder']['pattern'].value
     pairs = ((weights[0, 0], [turn.weights for turn in turns]), (logits[0], [turn.logits for turn in turns]))
     return max(float(np.abs(np.asarray(theirs) - np.stack(ours)).max()) for theirs, ours in pairs)
 

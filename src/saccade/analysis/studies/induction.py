@@ -102,10 +102,10 @@ def watched(layers: int, seed: int, steps: int) -> InductionCurve:
     optimizer, context = optax.adam(3e-3), LayerContext(jnp.tile(jnp.arange(LENGTH), (ROWS, 1)))
 
     def loss(params: Params, tokens: Int[Array, 'B T'], period: Int[Array, 'B']) -> tuple[Array, PyTree]:
-        logits, reported = model.apply({'params': params}, tokens, context, False, mutable=['weights'])
+        logits, reported = model.apply({'params': params}, tokens, context, False, mutable=['pattern'])
         known = (context.positions[:, :-1] >= period[:, None] - 1).astype(jnp.float32)
         losses = cross_entropy(logits[:, :-1], tokens[:, 1:])
-        return (losses * known).sum() / known.sum(), reported['weights']
+        return (losses * known).sum() / known.sum(), reported['pattern']
 
     @jax.jit
     def step(params: Params, state: Any, *given: Array) -> tuple[Params, Any]:

@@ -76,12 +76,9 @@ class AttentionDecoder(Module):
         return None if key is None else jax.random.split(key, tokens)
 
     def report(self, output: AttentionOutput, sources: int) -> None:
-        """Sow the attention weights and the estimator's report, if these collections are mutable."""
-        if self.is_initializing():
-            return
-        if self.is_mutable_collection('weights'):
-            self.sow('weights', 'attention', over_source(output, sources))
-        if output.report and self.is_mutable_collection('choices'):
+        """Show the attention weights, and sow the estimator's report in 'choices'."""
+        self.show('pattern', 'B N T S', lambda: over_source(output, sources))
+        if output.report and not self.is_initializing():
             self.sow('choices', 'attention', output.report)
 
 
