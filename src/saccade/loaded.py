@@ -6,8 +6,11 @@ model = saccade.load('runs/a')
 model.generate('def ', max_tokens=50)
 model.embed('Return the value.').vectors          [T D], one per token
 model.predict('A film like no other.').label
+model.run_with_cache('The cat sat', names='layers.*.mixer.pattern')
+model.run_with_patch('The cat sat', {'layers.3.mixer.heads.2': 0.0})
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +22,9 @@ from saccade.decode.generation import Generation
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import Output
 from saccade.decode.sample import Writer
+from saccade.inside.activations import Activations, Inside
+from saccade.inside.interventions import edits_of
+from saccade.inside.reading import Reading, read_image, read_text
 from saccade.train.predicting import open_predictor
 from saccade.train.trained import Trained, is_hub, open_trained
 from saccade.types import Params, UserError
@@ -110,6 +116,48 @@ class Loaded:
         given = {name: [value] for name, value in {first: text, **more}.items()}
         ((_, output),) = predictor.predict(placed_records(predictor.data, given, None))
         return output
+
+    def reading(self, text: str | None = None, target: str | None = None, image: str | None = None) -> Reading:
+        """Return the model's inputs for a text (and what a sequence-to-sequence model writes) or an image.
+
+        Raises:
+            UserError: not exactly one of text and image is given, or the model cannot read it.
+        """
+        if (text is None) == (image is None):
+            raise UserError('give either a text or an image')
+        return read_text(self.trained, text, target) if image is None else read_image(self.trained, image)
+
+    def inside(self, reading: Reading) -> Inside:
+        """Return the model on given inputs, to look at and change its activations."""
+        return Inside(self.model, self.params, reading.arguments, reading.method)
+
+    def run_with_cache(
+        self, text: str | None = None, names: str | Iterable[str] = '*', **inputs: str
+    ) -> tuple[Any, Activations]:
+        """Return the model's output for a text, and its activations by name; see `inside.activations`.
+
+        Args:
+            names: names or patterns of the activations, as 'layers.*.mixer.pattern'.
+            inputs: target or image, as for `reading`.
+
+        Raises:
+            UserError: a name is unknown, the activations exceed the memory, or the model cannot read the inputs.
+        """
+        return self.inside(self.reading(text, **inputs)).run(names)
+
+    def run_with_patch(
+        self, text: str | None, changes: Mapping[str, Any], names: str | Iterable[str] = (), **inputs: str
+    ) -> tuple[Any, Activations]:
+        """Return the output for a text with changed activations, and the activations of these names.
+
+        Args:
+            changes: by name, a number or array that takes the activation's place, or an `inside.interventions:Change`.
+
+        Raises:
+            UserError: as `run_with_cache`, or an activation cannot be changed.
+        """
+        inside = self.inside(self.reading(text, **inputs))
+        return inside.run(names, edits_of(inside.places, changes))
 
 
 def load(path: str, which: str = 'latest') -> Loaded:

@@ -62,10 +62,11 @@ class Delta(FixedState):
 
     def write_shares(self, x: Hidden, copies: int = 1) -> Array:
         """Return b, `copies` per head [B T N]. Called in a compact method."""
-        return jax.nn.sigmoid(self.scalars('write', x, copies)) * (2.0 if self.negative_eigenvalues else 1.0)
+        shares = jax.nn.sigmoid(self.scalars('write', x, copies)) * (2.0 if self.negative_eigenvalues else 1.0)
+        return self.tap('write', 'B T N', shares)
 
     def log_decay(self, x: Hidden, width: int) -> Array:
         """Return log a per head [B T N], or per feature [B T N width]. Called in a compact method."""
         rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,), dtype=jnp.float32)
         bias = parameter(self, 'step_bias', 'N', self.step_init(), (self.heads,), dtype=jnp.float32)
-        return -jnp.exp(rate) * jax.nn.softplus(self.scalars('step', x) + bias)
+        return self.tap('log_decay', 'B T N', -jnp.exp(rate) * jax.nn.softplus(self.scalars('step', x) + bias))

@@ -49,5 +49,5 @@ class GatedLinear(FixedState):
         shape = k.shape[-2:]
         bias = parameter(self, 'decay_bias', 'N H', nn.initializers.zeros, shape)
         logits = (self.to_heads('decay', x, shape[-1], self.decay_rank) + bias).astype(jnp.float32)
-        log_decay = jax.nn.log_sigmoid(logits) / self.temperature
+        log_decay = self.tap('log_decay', 'B T N H', jax.nn.log_sigmoid(logits) / self.temperature)
         return retain(q, k.astype(jnp.float32) * shape[-1] ** -0.5, v, log_decay, context.numbered, state, self.chunk)

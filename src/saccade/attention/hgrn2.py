@@ -45,5 +45,6 @@ class HGRN2(FixedState):
         log_forget = jax.nn.log_sigmoid(logits)
         if self.lower_bound:
             log_forget = jnp.logaddexp(jnp.log(self.lower_bound), jnp.log1p(-self.lower_bound) + log_forget)
+        log_forget = self.tap('log_decay', 'B T N H', log_forget)
         written = (1.0 - self.lower_bound) * jax.nn.sigmoid(-logits)
         return retain(q, written, v, log_forget, context.numbered, state, self.chunk)

@@ -40,4 +40,4 @@ class KimiDelta(Delta):
         rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,), dtype=jnp.float32)
         bias = parameter(self, 'step_bias', 'N H', self.step_init(), (self.heads, width), dtype=jnp.float32)
         steps = self.to_heads('step', x, width, self.decay_rank).astype(jnp.float32)
-        return -jnp.exp(rate)[:, None] * jax.nn.softplus(steps + bias)
+        return self.tap('log_decay', 'B T N H', -jnp.exp(rate)[:, None] * jax.nn.softplus(steps + bias))

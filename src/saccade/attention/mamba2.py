@@ -62,6 +62,6 @@ class Mamba2(FixedState):
                 ('skip', nn.initializers.ones),
             )
         )
-        step = jax.nn.softplus(self.scalars('step', x) + bias)
+        step = self.tap('step', 'B T N', jax.nn.softplus(self.scalars('step', x) + bias))
         y, state = retain(q, k, v * step[..., None], -jnp.exp(rate) * step, context.numbered, state, self.chunk)
         return y + skip[:, None] * v, state

@@ -50,8 +50,9 @@ class MLSTM(FixedState):
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, state: LogScaledState
     ) -> tuple[Array, LogScaledState]:
         """Apply the gated update; return the heads' output [B T N V] and the new memory."""
-        gain = self._gate_logits('input_gate', x, self.input_init)
-        log_decay = jax.nn.log_sigmoid(self._gate_logits('forget_gate', x, self.forget_init))
+        gain = self.tap('log_write', 'B T N', self._gate_logits('input_gate', x, self.input_init))
+        forget = jax.nn.log_sigmoid(self._gate_logits('forget_gate', x, self.forget_init))
+        log_decay = self.tap('log_decay', 'B T N', forget)
         q = q.astype(jnp.float32) * q.shape[-1] ** -0.5
         return exponential_gates(q, k, v, gain, log_decay, context.numbered, state, self.chunk)
 

@@ -97,9 +97,10 @@ class RWKV7(FixedStateBase):
         v = self._values(shifted('value'), context, V).astype(jnp.float32)
         decay = self._low_rank('decay', shifted('decay'), H, self.decay_rank, self.decay_init(), jnp.tanh)
         rate = jax.nn.sigmoid(self._low_rank('rate', shifted('rate'), H, self.rate_rank, constant(-0.19)))
+        rate = self.tap('write', 'B T N H', rate)
         found = unit(k * self._vector('find', H, constant(0.71)), 1e-12)
         written = k * (1 + (rate - 1) * self._vector('write', H, constant(1.02)))
-        log_decay = -(math.e**-0.5) * jax.nn.sigmoid(decay)
+        log_decay = self.tap('log_decay', 'B T N H', -(math.e**-0.5) * jax.nn.sigmoid(decay))
         q, k, v = self.tap('query', 'B T N H', q), self.tap('key', 'B T N H', written), self.tap('value', 'B T N H', v)
         removed, segments = rate * found, context.numbered
         y, memory = self.shown(

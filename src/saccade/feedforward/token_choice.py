@@ -64,7 +64,7 @@ class TokenChoice(Module):
         self, x: Float[Array, 'T D'], experts: int, active: int, train: bool, real: Bool[Array, 'T']
     ) -> Routes:
         logits = self._logits(x.astype(jnp.float32), experts, train)
-        scores = self.score(logits)
+        scores = self.tap('router_scores', 'T E', self.score(logits))
         expert = self.choose(scores, active, real)
         self._report(logits, scores, load(expert, experts, real), real)
         gate = jnp.take_along_axis(scores, expert, axis=-1)

@@ -58,6 +58,7 @@ class Encoder(Module):
         for layer in range(self.layers):
             x = x if layer == 0 else nn.Dropout(self.dropout)(x, deterministic=not train)
             x, context, last = self._layer(layer, x, segments)
+            x = self.tap(f'layer_{layer}_state', 'B S D', x)
             states.append(last)
         return Encoded(x, context, tuple(states), segments)
 

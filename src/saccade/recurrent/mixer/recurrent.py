@@ -61,7 +61,7 @@ class Recurrent(Layer):
         step = cell.recurrence(x.shape[-1])
         hidden, state = run(step, cell.hidden, step.products(x), segments, state)
         output = parameter(self, 'output', 'D -> D', self.output_init(), (cell.width, x.shape[-1]))
-        y = project(hidden.astype(x.dtype), output)
+        y = project(self.tap('state', 'B T D', hidden.astype(x.dtype)), output)
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 
 
