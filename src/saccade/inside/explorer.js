@@ -29,8 +29,7 @@ const make = (tag, properties = {}, ...children) => {
 // The weights of heads, decoded when first needed; those used longest ago are dropped.
 const bytesOf = async id => {
   const packed = Uint8Array.from(atob($(id).textContent), letter => letter.charCodeAt(0));
-  const whole = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return (await new Response(whole).arrayBuffer());
+  return new Response(new Response(packed).body.pipeThrough(new DecompressionStream('deflate'))).arrayBuffer();
 };
 async function decoded(map, head) {
   const [T, S] = [map.queries.length, map.keys.length];
@@ -417,7 +416,7 @@ function drawWords() {
     return make('tr', { className: row[key] < 0 ? 'negative' : '' }, ...[key, visible(map.keys[key]), written(row[key]), bar].map(cell => make('td', {}, cell)));
   }));
   const most = VIEWS[state.view].scale === 'row' ? 'each query’s largest' : written(limitOf(map, head, weights));
-  $('least').textContent = map.isSigned ? `−${most}` : '0';
+  $('least').textContent = map.isSigned ? `-${most}` : '0';
   $('most').textContent = most;
   $('legend').classList.toggle('signed', map.isSigned);
 }
@@ -505,7 +504,10 @@ function fillControls() {
 }
 for (const [name, maps] of sets) $('set').append(make('option', { value: name, textContent: maps.length > 1 ? `${name}, ${maps.length} layers` : name }));
 $('sets').hidden = sets.size < 2;
-$('set').addEventListener('change', () => { const [map] = sets.get($('set').value); choose(map, Math.min(state.head, map.most.length)); });
+$('set').addEventListener('change', () => {
+  const [map] = sets.get($('set').value), last = map.most.length - 1;
+  choose(map, state.head === state.map.most.length ? last + 1 : Math.min(state.head, last));
+});
 $('scale').addEventListener('change', () => { VIEWS[state.view].scale = $('scale').value; redrawSmall(); refresh(); });
 $('under').addEventListener('change', () => { state.under = $('under').value; drawHeads(); });
 $('query').addEventListener('change', () => point({ query: Number($('query').value) }));
