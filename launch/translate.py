@@ -29,8 +29,10 @@ FILE = flags.DEFINE_string('file', None, 'File with one text per line, plain or 
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of beam search; 1 is greedy, 0 uses the setting of the run.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
 BATCH = flags.DEFINE_integer('batch', TRANSLATED, 'Batch size; 1 answers each line as it comes.', 1)
-ALIGNMENT = flags.DEFINE_string('alignment', None, 'File (.png, .svg, .pdf, .html) for the cross-attention of --text.')
-LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw; -1 is the last.')
+ALIGNMENT = flags.DEFINE_string(
+    'alignment', None, 'File (.html, .pdf, .png, .svg, .npz) for the cross-attention of --text.'
+)
+LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw, from 1; -1 is the last.')
 HEAD = flags.DEFINE_integer('head', 0, 'Head of the layer, from 1; 0 for the mean over heads.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per text.')
 
@@ -54,7 +56,7 @@ def main(overrides: list[str]) -> None:
         refuse_given('without --alignment', LAYER, HEAD)
     if ALIGNMENT.value:
         from saccade.inside.alignment import Aligner
-        from saccade.inside.alignment_picture import require_ending, save
+        from saccade.inside.maps import require_ending
 
         require_ending(Path(ALIGNMENT.value))
         require_file('alignment', ALIGNMENT.value)
@@ -71,7 +73,8 @@ def main(overrides: list[str]) -> None:
         record = {'source': found.source, 'text': found.text}
         if ALIGNMENT.value:
             seen = Aligner.of(translator, LAYER.value, HEAD.value).align(found.source_ids, found.ids)
-            save(seen, Path(ALIGNMENT.value))
+            title = f'{found.source} \N{RIGHTWARDS ARROW} {found.text}'
+            seen.save(Path(ALIGNMENT.value), title, WORKDIR.value or INIT_FROM.value, translator.step)
             record['alignment'] = seen.record()
         print(json.dumps(record) if JSON.value else ' '.join(re.split('[\r\n]+', found.text)), flush=True)
 

@@ -18,7 +18,7 @@ from saccade.types import UserError
 
 REPOSITORY = Path(__file__).parents[1]
 PLACES = {'src/saccade': 'saccade', 'experiments': 'saccade/experiments', 'launch': 'saccade/launch'}
-INSTALLED = ('.py', '.jinja', '.sh')  # and no notes
+INSTALLED = ('.py', '.css', '.jinja', '.js', '.sh')  # and no notes
 
 
 def saccade(*arguments, folder):

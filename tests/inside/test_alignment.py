@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Alignments of a toy, of a recurrent model and of a Transformer; and their pictures."""
-
-import re
-import struct
+"""Alignments of a toy, of a recurrent model and of a Transformer; and their files."""
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +11,7 @@ from toy_seq2seq import made
 from saccade.build import build
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.word import Word
-from saccade.inside.alignment import Aligner, Alignment
-from saccade.inside.alignment_picture import save
+from saccade.inside.alignment import Aligner
 from saccade.train.config import load_config
 from saccade.types import LayerContext, UserError
 
@@ -45,9 +41,9 @@ def ids(text):
                                                 ('a b c d e', 'c d e f a')])  # fmt: skip
 def test_rows_are_the_steps_of_the_decoder_and_sum_to_one(source, target):
     found = aligner(*made(vocabulary=TOKENIZER.size)).align(ids(source), ids(target))
-    assert found.read == [*source.split(), '<|end|>']
-    assert found.written == [*target.split(), '<|end|>']
-    assert found.weights.shape == (len(found.written), len(found.read))
+    assert found.record()['read'] == [*source.split(), '<|end|>']
+    assert found.record()['written'] == [*target.split(), '<|end|>']
+    assert found.weights.shape == (len(target.split()) + 1, len(source.split()) + 1)
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=CLOSE)
 
 
@@ -96,7 +92,7 @@ def recurrent():
 def test_recurrent_models_and_transformers_have_alignments(make, what, source, target):
     found = aligner(*make()).align(ids(source), ids(target))
     assert found.what == what
-    assert found.weights.shape == (len(found.written), len(found.read))
+    assert found.weights.shape == (len(target.split()) + 1, len(source.split()) + 1)
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=CLOSE)
 
 
@@ -124,7 +120,7 @@ def test_what_there_is_not_is_refused(choice, message):
 
 def test_a_text_that_took_all_the_room_has_no_end():
     found = aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b'), ids('a b c d e f'))
-    assert found.written == ['a', 'b', 'c', 'd', 'e', 'f']
+    assert found.record()['written'] == ['a', 'b', 'c', 'd', 'e', 'f']
     assert found.weights.shape == (6, 3)
 
 
@@ -133,51 +129,22 @@ def test_what_does_not_fit_is_refused():
         aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b c d e f a'), [])
 
 
-SEEN = Alignment(['<g>', '$x$'], ['ä', 'b & c', '漢'], np.array([[0.25, 0.5, 0.25], [0.0, 0.0, 1.0]]), 'layer 1 of 1')
-
-
-def test_a_picture_is_a_png_of_some_size(tmp_path):
-    save(SEEN, tmp_path / 'map.png')
-    content = (tmp_path / 'map.png').read_bytes()
-    assert content.startswith(b'\x89PNG')
-    width, height = struct.unpack('>II', content[16:24])
-    assert width > 200
-    assert height > 150
-    assert [file.name for file in tmp_path.iterdir()] == ['map.png']
-
-
-@pytest.mark.parametrize('name', ['map.svg', 'map.html'])
-def test_it_says_what_its_axes_and_its_colours_are(name, tmp_path):
-    save(SEEN, tmp_path / name)
-    shown = (tmp_path / name).read_text()
-    for said in ('source tokens, read', 'target tokens, written', 'attention weight', 'layer 1 of 1'):
-        assert said in shown
-
-
-def test_the_scale_of_a_page_ends_with_the_largest_weight_in_its_colour(tmp_path):
-    half = Alignment(['a', 'b'], ['c', 'd'], np.array([[0.25, 0.25], [0.0, 0.5]]), 'layer 1 of 1')
-    save(half, tmp_path / 'map.html')
-    page = (tmp_path / 'map.html').read_text()
-    cells = dict(re.findall(r'<td title="(.*?)" style="background: (#[0-9a-f]{6})">', page))
-    first, *_, last = re.search(r'linear-gradient\(to right, (.*?)\)', page)[1].split(', ')
-    assert (cells['b ← d: 0.500'], cells['b ← c: 0.000']) == (last, first) == (last, '#ffffff')
-    assert cells['a ← c: 0.250'] == cells['a ← d: 0.250'] not in (first, last)
-    assert '</i>0.500</div>' in page
-
-
-def test_a_page_tells_each_weight_and_shows_tokens_as_they_are(tmp_path):
-    save(SEEN, tmp_path / 'map.html')
-    page = (tmp_path / 'map.html').read_text()
-    assert page.count('<td ') == 6
-    assert '<th>b &amp; c</th>' in page
-    assert '<th>&lt;g&gt;</th>' in page
-    assert 'title="$x$ ← 漢: 1.000"' in page
-    assert not re.search(r'https?://|src=', page)
-
-
-def test_another_ending_or_a_missing_folder_is_refused_and_nothing_is_left(tmp_path):
-    with pytest.raises(UserError, match=r'ends in \.png, \.svg, \.pdf, \.html'):
-        save(SEEN, tmp_path / 'map.txt')
-    with pytest.raises(UserError, match='cannot write the alignment'):
-        save(SEEN, tmp_path / 'none' / 'map.html')
-    assert not list(tmp_path.iterdir())
+@pytest.mark.long
+def test_a_file_has_the_chosen_head_and_a_page_all_of_them(tmp_path):
+    made_of = transformer()
+    for head in (0, 2):
+        found = aligner(*made_of, layer=1, head=head).align(ids('a b c'), ids('d'))
+        assert [each.name for each in found.maps] == ['decoder.layers.0.cross', 'decoder.layers.1.cross']
+        found.save(tmp_path / 'map.npz', 'a b c \N{RIGHTWARDS ARROW} d', 'runs/toy', 3)
+        arrays = np.load(tmp_path / 'map.npz')
+        name = f'decoder.layers.0.cross.heads.{"mean" if head == 0 else head - 1}'
+        np.testing.assert_array_equal(arrays[name], found.weights)
+        assert arrays['decoder.layers.0.cross.queries'].tolist() == found.record()['written']
+        assert arrays['decoder.layers.0.cross.keys'].tolist() == found.record()['read']
+        found.save(tmp_path / 'map.html', 'a b c \N{RIGHTWARDS ARROW} d', 'runs/toy', 3)
+        page = (tmp_path / 'map.html').read_text()
+        assert '<title>Attention: a b c \N{RIGHTWARDS ARROW} d · runs/toy, step 3</title>' in page
+        assert [f'id="weights-{layer}-{each}"' in page for layer in range(3) for each in range(2)] == 4 * [True] + 2 * [
+            False
+        ]
+        assert f'"first": {{"map": 0, "head": {2 if head == 0 else 1}}}' in page

@@ -17,7 +17,9 @@ from pathlib import Path
 PRELOADED = (
     'saccade.train.process.main',
     'saccade.train.loop',
-    'saccade.inside.alignment_picture',
+    'saccade.inside.alignment',
+    'saccade.inside.explorer',
+    'saccade.inside.pictures',
     'saccade.decode.translator',
     # What these import when they use it.
     'saccade.train.config',

@@ -47,6 +47,7 @@ class Translator:
         frame: layout of texts in the rows of training.
         search: search that generates targets.
         rows: number of texts per batch.
+        step: training step of the parameters; None without a run.
 
     Raises:
         UserError: the model reads no source; the message names its use.
@@ -58,6 +59,7 @@ class Translator:
     frame: PairFrame
     search: DecodingSearch
     rows: int = TRANSLATED
+    step: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Seq2Seq):

@@ -10,6 +10,7 @@ a Transformer layer. They are recognised by their shape [T S]: the two sequences
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ from jaxtyping import Float, PyTree
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.translator import Translator
+from saccade.inside.maps import AttentionMap, Explored
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.train.optimizer import path_of
 from saccade.types import LayerContext, Params, Seq2Seq, UserError
@@ -30,17 +32,35 @@ _SPACE = '\N{OPEN BOX}'
 class Alignment:
     """Alignment of a target with its source: attention weights by token.
 
-    Attributes: tokens of the target, tokens of the source, the weights, and their layer and head.
+    Attributes:
+        maps: one for each layer with cross-attention.
+        layer: index of a map.
+        head: index from 0; -1 for the mean over heads.
+        what: layer and head, as printed.
     """
 
-    written: list[str]
-    read: list[str]
-    weights: Float[np.ndarray, 'T S']
+    maps: tuple[AttentionMap, ...]
+    layer: int
+    head: int
     what: str
+
+    @property
+    def weights(self) -> Float[np.ndarray, 'T S']:
+        """Weights of the layer and head."""
+        return self.maps[self.layer].head(self.head)
 
     def record(self) -> dict[str, Any]:
         """Return the alignment as one JSON object."""
-        return {'read': self.read, 'written': self.written, 'weights': self.weights.tolist(), 'what': self.what}
+        read, written = (list(side) for side in (self.maps[0].keys, self.maps[0].queries))
+        return {'read': read, 'written': written, 'weights': self.weights.tolist(), 'what': self.what}
+
+    def save(self, path: Path, title: str, run: str, step: int | None) -> None:
+        """Write a page of all layers and heads that opens with these weights, or a picture or .npz of these.
+
+        Raises:
+            UserError: the ending is not supported, or the file cannot be written.
+        """
+        Explored(title, run, step, self.maps).save(path, self.maps[self.layer].name, self.head)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +99,16 @@ class Aligner:
             raise UserError(f'{len(read)} source tokens and {len(target)} target tokens do not fit the rows')
         # A text that fills the whole row has no end token.
         given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
-        layers = list(_over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame)))
-        weights, what = self._picked(layers)
-        labels = (
-            [(used.decode([number]) or used.token(number)).replace(' ', _SPACE) for number in side]
+        queries, keys = (
+            tuple((used.decode([number]) or used.token(number)).replace(' ', _SPACE) for number in side)
             for used, side in ((self.tokenizer, written), (self.tokenizer.source, read))
         )
-        return Alignment(*labels, weights[: len(given), : len(read)], what)
+        layers = _over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame))
+        maps = (
+            AttentionMap(f'decoder.layers.{number}.cross', weights[:, : len(given), : len(read)], queries, keys)
+            for number, weights in layers
+        )
+        return self._picked(tuple(maps))
 
     def _weights(self, read: list[int], given: list[int]) -> PyTree:
         T, S = _sizes(len(given), len(read), self.frame)
@@ -95,18 +118,18 @@ class Aligner:
             rows.append((np.arange(size) < len(ids)).astype(np.int32)[None])
         return _reported(self.model, self.params, *rows)
 
-    def _picked(self, layers: list[Float[np.ndarray, 'N T S']]) -> tuple[Float[np.ndarray, 'T S'], str]:
-        if not layers:
+    def _picked(self, maps: tuple[AttentionMap, ...]) -> Alignment:
+        if not maps:
             raise UserError('the cross-attention of this model reports no weights, so there is no alignment')
-        number = self.layer if self.layer > 0 else len(layers) + 1 + self.layer
-        if not 1 <= number <= len(layers):
-            raise UserError(f'layer {self.layer}: the layers with cross-attention are 1 to {len(layers)}')
-        heads = layers[number - 1]
-        if not 0 <= self.head <= len(heads):
-            raise UserError(f'head {self.head}: the heads are 1 to {len(heads)}; 0 is their mean')
+        number = self.layer if self.layer > 0 else len(maps) + 1 + self.layer
+        if not 1 <= number <= len(maps):
+            raise UserError(f'layer {self.layer}: the layers with cross-attention are 1 to {len(maps)}')
+        heads = len(maps[number - 1].weights)
+        if not 0 <= self.head <= heads:
+            raise UserError(f'head {self.head}: the heads are 1 to {heads}; 0 is their mean')
         whose = 'mean of its heads' if self.head == 0 else f'head {self.head}'
-        weights = heads.mean(axis=0) if self.head == 0 else heads[self.head - 1]
-        return weights, f'layer {number} of {len(layers)}' + (f', {whose}' if len(heads) > 1 else '')
+        what = f'layer {number} of {len(maps)}' + (f', {whose}' if heads > 1 else '')
+        return Alignment(maps, number - 1, self.head - 1 if heads > 1 else 0, what)
 
 
 def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
@@ -125,13 +148,13 @@ def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, 
     )
 
 
-def _over_source(weights: PyTree, T: int, S: int) -> Iterator[Float[np.ndarray, 'N T S']]:
-    """Yield the cross-attention weights of each layer, in order."""
+def _over_source(weights: PyTree, T: int, S: int) -> Iterator[tuple[int, Float[np.ndarray, 'N T S']]]:
+    """Yield the number (from 0) and the cross-attention weights of each layer, in order."""
     numbers, found = layer_numbers(weights), []
     for place, (path, leaf) in enumerate(jax.tree_util.tree_leaves_with_path(weights)):
         if leaf.shape[-2:] == (T, S):
-            stacked = np.asarray(leaf).reshape(-1, *leaf.shape[-3:])  # one row, so B is 1
+            stacked = np.asarray(leaf, np.float32).reshape(-1, *leaf.shape[-3:])  # one row, so B is 1
             at = IN_A_STACK.match(path_of(path))
-            layers = numbers[at['tower']][at['group']] if at else range(len(stacked))
+            layers = [number - 1 for number in numbers[at['tower']][at['group']]] if at else range(len(stacked))
             found += [(layer, place, each) for layer, each in zip(layers, stacked, strict=True)]
-    yield from (each for *_, each in sorted(found, key=lambda layer: layer[:2]))
+    yield from ((layer, each) for layer, _, each in sorted(found, key=lambda layer: layer[:2]))

@@ -50,8 +50,9 @@ def open_translator(asked: TranslationOptions) -> Translator:
     trained = open_trained(asked.workdir, asked.init_from, asked.which)
     if not isinstance(trained.model, Seq2Seq):
         raise UserError(refused(Part(type(trained.model)), Seq2Seq))
+    frame, search = _frame(trained, asked), _search(trained, asked)
     return Translator(
-        trained.model, trained.params, trained.tokenizer, _frame(trained, asked), _search(trained, asked), asked.rows
+        trained.model, trained.params, trained.tokenizer, frame, search, rows=asked.rows, step=trained.step
     )
 
 
