@@ -8,6 +8,7 @@ model.embed('Return the value.').vectors          [T D], one per token
 model.predict('A film like no other.').label
 model.run_with_cache('The cat sat', names='layers.*.mixer.pattern')
 model.run_with_patch('The cat sat', {'layers.3.mixer.heads.2': 0.0})
+model.attention('The cat sat').show()
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,9 @@ from saccade.decode.inputs import placed_records
 from saccade.decode.predict import Output
 from saccade.decode.sample import Writer
 from saccade.inside.activations import Activations, Inside
+from saccade.inside.attention import maps_of
 from saccade.inside.interventions import edits_of
+from saccade.inside.maps import Explored
 from saccade.inside.reading import Reading, read_image, read_text
 from saccade.train.predicting import open_predictor
 from saccade.train.trained import Trained, is_hub, open_trained
@@ -117,6 +120,14 @@ class Loaded:
         ((_, output),) = predictor.predict(placed_records(predictor.data, given, None))
         return output
 
+    def token(self, word: str) -> int:
+        """Return the id of a token, given by its spelling in the vocabulary or by a text that encodes to it.
+
+        Raises:
+            UserError: it is not one known token.
+        """
+        return Embedder(self.model, self.params, self.tokenizer).single(word)
+
     def reading(self, text: str | None = None, target: str | None = None, image: str | None = None) -> Reading:
         """Return the model's inputs for a text (and what a sequence-to-sequence model writes) or an image.
 
@@ -130,6 +141,17 @@ class Loaded:
     def inside(self, reading: Reading) -> Inside:
         """Return the model on given inputs, to look at and change its activations."""
         return Inside(self.model, self.params, reading.arguments, reading.method)
+
+    def attention(self, text: str | None = None, target: str | None = None, image: str | None = None) -> Explored:
+        """Return the attention of every layer on a text or an image: `.show()`, or `.save(Path('attention.html'))`.
+
+        Raises:
+            UserError: no layer has attention, or the model cannot read the inputs.
+        """
+        reading = self.reading(text, target, image)
+        shown = ' \N{RIGHTWARDS ARROW} '.join(filter(None, (text or image, target)))
+        maps = maps_of(self.inside(reading), reading)
+        return Explored(shown, self.path, self.trained.step, maps, reading.pixels)
 
     def run_with_cache(
         self, text: str | None = None, names: str | Iterable[str] = '*', **inputs: str

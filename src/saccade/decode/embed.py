@@ -167,7 +167,7 @@ class Embedder:
                 f'{Part(type(self.model)).name} has no single embedding to find neighbours in; it has '
                 f'{", ".join(self.params)}, each with separate parameters'
             )
-        number = self._single(word)
+        number = self.single(word)
         table = np.asarray(self.params['embedding'], np.float32)[: self.tokenizer.size]
         near = cosines(table, table[[number]])[:, 0]
         order = [at for at in np.argsort(-near, kind='stable') if at != number]
@@ -187,7 +187,7 @@ class Embedder:
             cut = {name: jnp.asarray(array[:width])[None] for name, array in row.items()}
             yield row['tokens'][begin:end], np.asarray(_states(self.model, self.layer, self.params, cut))[begin:end]
 
-    def _single(self, word: str) -> int:
+    def single(self, word: str) -> int:
         """Return the id of a token, given by its spelling in the vocabulary or by a text that encodes to it."""
         spelled = self.tokenizer.backend.token_to_id(word)
         if spelled is not None:

@@ -122,10 +122,10 @@ class Inside:
         """Places of all activations by name, in the order of the forward pass of a stack."""
         everything = DenyList(('params', EDITS))
 
-        def run(params: Params, arguments: tuple[Any, ...]) -> PyTree:
-            return self.model.apply({'params': params}, *arguments, mutable=everything, method=self.method)[1]
+        def run(params: Params) -> PyTree:
+            return self.model.apply({'params': params}, *self.arguments, mutable=everything, method=self.method)[1]
 
-        return dict(_places(jax.eval_shape(run, self.params, self.arguments), self.params))
+        return dict(_places(jax.eval_shape(run, self.params), self.params))
 
     def run(self, names: str | Iterable[str] = (), edits: PyTree = None) -> tuple[Any, Activations]:
         """Return the model's output, and the activations of these names.

@@ -4,28 +4,24 @@
 
 A row is a decoding step, labelled by the generated token; a column is a source token. Bahdanau, Cho and Bengio
 2015, figure 3, https://arxiv.org/abs/1409.0473. The weights come from the cross-attention of a recurrent decoder or of
-a Transformer layer. They are recognised by their shape [T S]: the two sequences are padded to different lengths.
+a Transformer layer.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import Float, PyTree
+from jaxtyping import Float
 
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.translator import Translator
+from saccade.inside.activations import Inside
+from saccade.inside.attention import maps_of
 from saccade.inside.maps import AttentionMap, Explored
-from saccade.layer_paths import IN_A_STACK, layer_numbers
-from saccade.train.optimizer import path_of
-from saccade.types import LayerContext, Params, Seq2Seq, UserError
-
-_SPACE = '\N{OPEN BOX}'
+from saccade.inside.reading import of_pair
+from saccade.types import Params, Seq2Seq, UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,24 +95,9 @@ class Aligner:
             raise UserError(f'{len(read)} source tokens and {len(target)} target tokens do not fit the rows')
         # A text that fills the whole row has no end token.
         given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
-        queries, keys = (
-            tuple((used.decode([number]) or used.token(number)).replace(' ', _SPACE) for number in side)
-            for used, side in ((self.tokenizer, written), (self.tokenizer.source, read))
-        )
-        layers = _over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame))
-        maps = (
-            AttentionMap(f'decoder.layers.{number}.cross', weights[:, : len(given), : len(read)], queries, keys)
-            for number, weights in layers
-        )
-        return self._picked(tuple(maps))
-
-    def _weights(self, read: list[int], given: list[int]) -> PyTree:
-        T, S = _sizes(len(given), len(read), self.frame)
-        rows = []
-        for ids, size in ((read, S), (given, T)):
-            rows.append(np.pad(np.array(ids, np.int32), (0, size - len(ids)))[None])
-            rows.append((np.arange(size) < len(ids)).astype(np.int32)[None])
-        return _reported(self.model, self.params, *rows)
+        reading = of_pair(self.tokenizer, read, given, written)
+        maps = maps_of(Inside(self.model, self.params, reading.arguments), reading)
+        return self._picked(tuple(one for one in maps if one.is_cross))
 
     def _picked(self, maps: tuple[AttentionMap, ...]) -> Alignment:
         if not maps:
@@ -130,31 +111,3 @@ class Aligner:
         whose = 'mean of its heads' if self.head == 0 else f'head {self.head}'
         what = f'layer {number} of {len(maps)}' + (f', {whose}' if heads > 1 else '')
         return Alignment(maps, number - 1, self.head - 1 if heads > 1 else 0, what)
-
-
-def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
-    """Return padded lengths of target and source. They differ, as cross-attention weights are found by shape."""
-    if T != S:
-        return T, S
-    return (T, S + 1) if frame.source_context_length > S else (T + 1, S)
-
-
-@partial(jax.jit, static_argnums=0)
-def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, written: Any) -> PyTree:
-    contexts = [LayerContext(np.arange(each.shape[1])[None] * each, each) for each in (there, written)]
-    variables = {'params': params}
-    return model.apply(variables, source, contexts[0], tokens, contexts[1], False, mutable=['pattern'])[1].get(
-        'pattern', {}
-    )
-
-
-def _over_source(weights: PyTree, T: int, S: int) -> Iterator[tuple[int, Float[np.ndarray, 'N T S']]]:
-    """Yield the number (from 0) and the cross-attention weights of each layer, in order."""
-    numbers, found = layer_numbers(weights), []
-    for place, (path, leaf) in enumerate(jax.tree_util.tree_leaves_with_path(weights)):
-        if leaf.shape[-2:] == (T, S):
-            stacked = np.asarray(leaf, np.float32).reshape(-1, *leaf.shape[-3:])  # one row, so B is 1
-            at = IN_A_STACK.match(path_of(path))
-            layers = [number - 1 for number in numbers[at['tower']][at['group']]] if at else range(len(stacked))
-            found += [(layer, place, each) for layer, each in zip(layers, stacked, strict=True)]
-    yield from ((layer, each) for layer, _, each in sorted(found, key=lambda layer: layer[:2]))

@@ -12,6 +12,7 @@ characterise heads by such numbers. For linear attention, retention and the delt
 (`implied.py`), and negative weights count by magnitude.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -74,13 +75,13 @@ def inspect_run(workdir: str) -> MeasurementReport:
     Raises:
         UserError: there is no run in this folder, or its data are missing.
     """
-    experiment, trained, batch = first_batch(workdir)
+    experiment, trained, (batch,) = first_batches(workdir)
     layers, heads = inspect(experiment, trained.params, batch)
     return _report(f'{workdir} at step {trained.step}', layers, heads)
 
 
-def first_batch(workdir: str) -> tuple[Experiment, Trained, Batch]:
-    """Return a run's experiment, its trained model, and the first validation batch.
+def first_batches(workdir: str, count: int = 1, which: str = 'latest') -> tuple[Experiment, Trained, list[Batch]]:
+    """Return a run's experiment, its trained model, and the first validation batches.
 
     Raises:
         UserError: there is no run in this folder, or its data are missing.
@@ -88,7 +89,8 @@ def first_batch(workdir: str) -> tuple[Experiment, Trained, Batch]:
     folder = Workdir.existing(workdir)
     experiment = Experiment.of(config_of(folder))
     prepared = prepare_again(folder, experiment)
-    return experiment, open_run(workdir), _first_batch(experiment, prepared)
+    batches = itertools.islice(eval_batches(prepared.splits['validation'], experiment.batch_size), count)
+    return experiment, open_run(workdir, which), list(batches)
 
 
 def inspect_config(config: Mapping[str, Any], name: str) -> MeasurementReport:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of a model for one text, one pair of texts or one image, with labels for its tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,16 +11,19 @@ import numpy as np
 from jaxtyping import Float
 
 from saccade.data.pipeline import eval_batches
-from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.embed import TextLayout
+from saccade.decode.greedy import Greedy
 from saccade.decode.predict import PlacedRecords
+from saccade.decode.translator import Translator
 from saccade.embed.patch import PatchEmbedding
 from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained
+from saccade.train.translating import pair_frame
 from saccade.types import ImageTextModel, LayerContext, Part, Seq2Seq, UserError
 
-_SPACE = '\N{OPEN BOX}'
+WRITTEN = 'written'  # labels of what a decoder writes at each of its tokens
+_SPACE, _NEWLINE = '\N{OPEN BOX}', '\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,7 @@ class Reading:
 
     Attributes:
         arguments: of the model's `apply`, without variables.
-        labels: labels of the tokens of each tower, '' for the only one.
+        labels: labels of the tokens of each tower, '' for the only one, and of what a decoder writes (WRITTEN).
         method: method to apply; None for `__call__`.
         pixels: the image, with values from 0 to 1; grid of its patches.
     """
@@ -41,19 +44,18 @@ class Reading:
     grid: tuple[int, int] | None = None
 
 
-def read_text(trained: Trained, text: str, target: str | None = None, frame: PairFrame | None = None) -> Reading:
+def read_text(trained: Trained, text: str, target: str | None = None) -> Reading:
     """Return the inputs of a model for a text.
 
     Args:
-        target: what a sequence-to-sequence model writes.
-        frame: layout of its rows, from its data; None for that of its tokenizer.
+        target: what a sequence-to-sequence model writes; None for its translation.
 
     Raises:
-        UserError: the text has no token, or is longer than the model reads; or the target is missing or has no use.
+        UserError: the text has no token, or is longer than the model reads; or the target has no use.
     """
     model, tokenizer = trained.model, trained.tokenizer
     if isinstance(model, Seq2Seq):
-        return _pair(model, tokenizer, text, target, frame)
+        return _pair(trained, text, target)
     if target is not None:
         raise UserError(f'{Part(type(model)).name} reads one text: --target has no use')
     if not hasattr(model, 'context_length') and not isinstance(model, ImageTextModel):
@@ -71,7 +73,7 @@ def read_text(trained: Trained, text: str, target: str | None = None, frame: Pai
         row[name][None, :used] for name in ('tokens', 'positions', 'segments', 'types')
     )
     context = LayerContext(positions, segments, types=types)
-    labels = tuple(map(partial(label, tokenizer), tokens[0]))
+    labels = _labels(tokenizer, tokens[0])
     if isinstance(model, ImageTextModel):
         return Reading((tokens, context), {'text': labels}, 'encode_text')
     return Reading((tokens, context), {'': labels})
@@ -105,24 +107,43 @@ def read_image(trained: Trained, path: str) -> Reading:
 def label(tokenizer: Tokenizer, number: int) -> str:
     """Return the text of a token, with visible spaces; its spelling in the vocabulary where it is no text by itself."""
     text = tokenizer.decode([number])
-    return (tokenizer.token(number) if not text or '\ufffd' in text else text).replace(' ', _SPACE)
+    shown = tokenizer.token(number) if not text or '\ufffd' in text else text
+    return shown.replace(' ', _SPACE).replace('\n', _NEWLINE)
 
 
-def _pair(model: Seq2Seq, tokenizer: Tokenizer, text: str, target: str | None, frame: PairFrame | None) -> Reading:
-    if target is None:
-        raise UserError('a sequence-to-sequence model also reads what it writes: give --target=TEXT')
-    lengths = model.source_context_length, model.context_length
-    frame = PairFrame.of(tokenizer, *lengths) if frame is None else frame
-    read, written = frame.read(tokenizer.source.encode(text)), [frame.start, *tokenizer.encode(target)]
-    _require_room('source', len(read), lengths[0])
-    _require_room('target', len(written), lengths[1])
-    sides = [np.asarray(ids, np.int32)[None] for ids in (read, written)]
+def of_pair(tokenizer: Tokenizer, read: Sequence[int], given: Sequence[int], written: Sequence[int]) -> Reading:
+    """Return the inputs of a sequence-to-sequence model.
+
+    Args:
+        read: ids of the source, with special tokens.
+        given, written: ids that the decoder reads, and that it writes at each of them.
+    """
+    sides = [np.asarray(ids, np.int32)[None] for ids in (read, given)]
     contexts = [LayerContext(np.arange(ids.shape[1])[None], np.ones(ids.shape, np.int32)) for ids in sides]
     labels = {
-        'encoder': tuple(label(tokenizer.source, number) for number in read),
-        'decoder': tuple(label(tokenizer, number) for number in written),
+        'encoder': _labels(tokenizer.source, read),
+        'decoder': _labels(tokenizer, given),
+        WRITTEN: _labels(tokenizer, written),
     }
     return Reading((sides[0], contexts[0], sides[1], contexts[1]), labels)
+
+
+def _pair(trained: Trained, text: str, target: str | None) -> Reading:
+    model, tokenizer, frame = trained.model, trained.tokenizer, pair_frame(trained)
+    read = frame.read(tokenizer.source.encode(text))
+    _require_room('source', len(read), frame.source_context_length)
+    if target is None:
+        translator = Translator(model, trained.params, tokenizer, frame, Greedy(), rows=1)
+        ids = next(translator.translate([text])).ids
+    else:
+        ids = tokenizer.encode(target)
+        _require_room('target', 1 + len(ids), frame.context_length)
+    room = frame.context_length  # a text that fills the whole row has no end token
+    return of_pair(tokenizer, read, [frame.start, *ids][:room], [*ids, frame.end][:room])
+
+
+def _labels(tokenizer: Tokenizer, ids: Iterable[int]) -> tuple[str, ...]:
+    return tuple(map(partial(label, tokenizer), ids))
 
 
 def _require_room(what: str, count: int, room: int) -> None:

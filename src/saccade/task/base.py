@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
 from saccade.ops.vocabulary import OutputProjection, Score, score_in_chunks
+from saccade.taps import EDITS
 from saccade.types import (
     Batch,
     Count,
@@ -57,7 +58,8 @@ class Forward:
     Attributes:
         key: key of the task's random choices, and of dropout.
         train: enable dropout, and collect the reports that contribute to the loss.
-        collections: additional Linen collections, such as the attention weights in 'weights'.
+        collections: additional Linen collections, such as the attention weights in 'pattern'.
+        edits: edits of activations, as in `saccade.taps`.
         member: name of the model, in a task with several; '' for a single model.
         reports: reports by collection, then by name of the model. Each call adds to it.
     """
@@ -67,6 +69,7 @@ class Forward:
     key: PRNGKey = field(default_factory=functools.partial(jax.random.key, 0))
     train: bool = False
     collections: tuple[str, ...] = ()
+    edits: PyTree = field(default_factory=dict)
     member: str = ''
     reports: dict[str, dict[str, PyTree]] = field(default_factory=dict)
 
@@ -79,7 +82,7 @@ class Forward:
         """
         rngs = {'dropout': self.key if key is None else key}
         collected = [*(LEARNED if self.train else ()), *LOGGED, *self.collections]
-        given = {'params': self.params}, *inputs
+        given = {'params': self.params, EDITS: self.edits}, *inputs
         output, reports = self.model.apply(*given, rngs=rngs, mutable=collected, method=method)
         for collection, report in reports.items():
             self.reports.setdefault(collection, {})[self.member] = report

@@ -50,19 +50,27 @@ def open_translator(asked: TranslationOptions) -> Translator:
     trained = open_trained(asked.workdir, asked.init_from, asked.which)
     if not isinstance(trained.model, Seq2Seq):
         raise UserError(refused(Part(type(trained.model)), Seq2Seq))
-    frame, search = _frame(trained, asked), _search(trained, asked)
+    frame, search = pair_frame(trained, asked.start), _search(trained, asked)
     return Translator(
         trained.model, trained.params, trained.tokenizer, frame, search, rows=asked.rows, step=trained.step
     )
 
 
-def _frame(trained: Trained, asked: TranslationOptions) -> PairFrame:
+def pair_frame(trained: Trained, start: str | None = None) -> PairFrame:
+    """Return the layout of a sequence-to-sequence model's rows: that of the run's data, else that of texts.
+
+    Args:
+        start: as for `text_frame`.
+
+    Raises:
+        UserError: `start` is given, and the data of the run define it.
+    """
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
-        if asked.start is not None:
+        if start is not None:
             raise UserError('--start has no effect: the data of the run define the token that starts a target')
         return data.frame(trained.tokenizer)
-    return text_frame(trained, asked.start or getattr(data, 'start', None))
+    return text_frame(trained, start or getattr(data, 'start', None))
 
 
 def text_frame(trained: Trained, start: str | None) -> PairFrame:

@@ -8,7 +8,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NoReturn
 
 from absl import app, flags, logging
@@ -27,8 +28,11 @@ TRUST = flags.DEFINE_list(
 )
 
 
-def run_main(main: Callable[[Sequence[str]], None]) -> None:
-    """Parse the flags and call `main` with the config overrides among the arguments.
+Main = Callable[[Sequence[str]], None]
+
+
+def run_main(main: Main, commands: Mapping[str, Main] = MappingProxyType({})) -> None:
+    """Parse the flags and call `main`, or the command named first, with the config overrides among the arguments.
 
     A UserError is printed in one line, and the exit status is 2. For Ctrl-C a line is printed too, and the status is
     130. The working directory is on the import path if the command names parts of the user's own: in a config that is
@@ -48,7 +52,13 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
             if named and os.getcwd() not in sys.path:  # when a worker runs this again
                 sys.path.append(os.getcwd())
             use_compilation_cache()
-            main(_overrides(arguments[1:]))
+            rest = list(arguments[1:])
+            command = commands.get(rest[0]) if rest else None
+            if command is not None:
+                rest.pop(0)
+            elif rest and commands and not rest[0].startswith('-'):
+                raise UserError(f"there is no command '{rest[0]}', but {', '.join(commands)}")
+            (command or main)(_overrides(rest))
         except UserError as error:
             _refuse(as_called(in_one_line(str(error))))
         except (RuntimeError, AssertionError) as error:
