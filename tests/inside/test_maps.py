@@ -134,8 +134,8 @@ def test_the_title_names_text_run_and_step_and_nothing_is_loaded(tmp_path):
 
 def test_measures_are_shown_by_head():
     given = explored()
-    page = explorer.page(given, given.maps[0], None, {given.maps[0].name: {'entropy': np.array([0.5, 1.25])}})
-    assert [each['measures'] for each in about(page)['maps']] == [{'entropy': [0.5, 1.25]}, {}, {}, {}]
+    page = explorer.page(given, given.maps[0], None, {given.maps[0].name: {'entropy': np.array([0.5, np.nan])}})
+    assert [each['measures'] for each in about(page)['maps']] == [{'entropy': [0.5, None]}, {}, {}, {}]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,12 @@ def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, t
     rows = found['alignment']['weights']
     assert len(rows) == len(found['alignment']['written'])
     assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in rows)
+    page = tmp_path / 'map.html'
+    done = translate(runner, translating[0], '--text=one two three', f'--alignment={page}')
+    assert done.returncode == 0, done.stderr
+    title = re.search('<title>(.*?)</title>', page.read_text(), re.DOTALL)[1]
+    assert title.startswith('Attention: one two three \N{RIGHTWARDS ARROW} ')
+    assert title.endswith(f'{translating[0]}/run, step 3')
 
 
 @pytest.mark.long
@@ -110,7 +116,7 @@ def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, t
         (('--file=/no/such',), '/no/such: cannot be read'),
         (('--file=x', '--alignment=map.png'), '--alignment draws one text'),
         (('--text=' + 40 * 'one two ',), 'text 1: it has'),
-        (('--text=one', '--alignment=map.txt'), 'ends in .png'),
+        (('--text=one', '--alignment=map.txt'), 'ends in .html, .pdf, .png, .svg, .npz'),
         (('--text=one', '--start=[MASK]'), '--start has no effect: the data of the run define'),
     ],
 )

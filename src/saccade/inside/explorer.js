@@ -19,6 +19,7 @@ const largest = values => values.reduce((most, value) => Math.max(most, Math.abs
 const visible = token => token.replace(/^ +| +$/g, spaces => '␣'.repeat(spaces.length)).replace(/\n/g, '↵').replace(/\t/g, '⇥');
 const short = token => (token = visible(token)).length > 14 ? `${token.slice(0, 13)}…` : token;
 const written = weight => Math.abs(weight) >= 1e-4 || !weight ? weight.toFixed(4) : weight.toExponential(2);
+const rounded = (measure, digits) => measure == null ? '–' : String(Number(measure.toPrecision(digits)));
 const headName = (map, head) => head === map.most.length ? 'mean of its heads' : `head ${head}`;
 const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -81,8 +82,9 @@ const inkOn = ([red, green, blue]) => 0.299 * red + 0.587 * green + 0.114 * blue
 const asked = decodeURIComponent(location.hash.slice(1)), named = about.maps.find(map => asked.startsWith(`${map.name}.heads.`));
 const headOf = (map, name) => name === 'mean' ? map.most.length : clamp(parseInt(name) || 0, 0, map.most.length - 1);
 const first = named ?? about.maps[about.first.map];
-const whole = map => ({ rows: [0, map.queries.length], columns: [0, map.keys.length], query: map.grid ? 0 : map.queries.length - 1, key: 0, isPinned: false });
-const state = { map: first, head: named ? headOf(named, asked.split('.heads.')[1]) : about.first.head, view: 'map', under: '', find: '', ...whole(first) };
+const whole = map => ({ rows: [0, map.queries.length], columns: [0, map.keys.length] });
+const start = map => ({ ...whole(map), query: map.grid ? 0 : map.queries.length - 1, key: 0, isPinned: false });
+const state = { map: first, head: named ? headOf(named, asked.split('.heads.')[1]) : about.first.head, view: 'map', under: '', find: '', ...start(first) };
 let over = null, weights = null, loaded = new Map(), geometry = null, pixels = null;
 const isWhole = () => state.rows[1] - state.rows[0] === state.map.queries.length && state.columns[1] - state.columns[0] === state.map.keys.length;
 const rowOf = query => weights.subarray(query * state.map.keys.length, (query + 1) * state.map.keys.length);
@@ -157,7 +159,7 @@ async function drawSmall(button) {
 function drawHeads() {
   const maps = sets.get(state.map.set), count = Math.max(...maps.map(map => map.most.length));
   const heads = Array.from({ length: count + (count > 1) }, (_, head) => head);
-  const side = clamp(Math.floor(($('heads').parentElement.clientWidth - 34) / heads.length) - 4, 24, 72);
+  const side = clamp(Math.floor(($('heads').parentElement.clientWidth - 36) / heads.length) - 4, 20, 72);
   const top = make('tr', {}, make('td'), ...heads.map(head => make('th', { scope: 'col', textContent: head < count ? head : 'mean' })));
   const body = maps.map((map, row) => make('tr', {}, make('th', { scope: 'row', textContent: map.layer }), ...heads.map(column => {
     const head = column === count ? map.most.length : column;
@@ -165,7 +167,7 @@ function drawHeads() {
     const button = make('button', { type: 'button', map, head, row, column, tabIndex: -1 }, make('canvas'));
     button.setAttribute('aria-label', `${map.layer ? `layer ${map.layer}, ` : ''}${headName(map, head)}`);
     button.addEventListener('click', () => choose(map, head));
-    return make('td', {}, button, ...state.under && head < map.most.length ? [Number(map.measures[state.under][head].toPrecision(2)).toString()] : []);
+    return make('td', {}, button, state.under && head < map.most.length ? rounded(map.measures[state.under]?.[head], 2) : '');
   })));
   seen.disconnect();
   $('heads').style.setProperty('--side', `${side}px`);
@@ -296,6 +298,7 @@ function drawMap() {
     return row < 0 || column < 0 || row >= rows.count || column >= columns.count ? null : largestIn(rows, row, columns, column);
   } };
 }
+const isDashed = head => head % 12 >= 6;  // as there are six colours
 function drawLines() {
   const { map } = state, width = Math.max(200, stage.clientWidth);
   const [rows, columns] = [bins(state.rows, LINES), bins(state.columns, LINES)];
@@ -319,7 +322,7 @@ function drawLines() {
       pen.globalAlpha = alpha;
       pen.strokeStyle = heads.length > 1 ? styled(`head-${head % 6}`) : styled(map.isSigned && cell > 0 ? 'plus-2' : 'weight-2');
       pen.lineWidth = 0.75 + 2.5 * share * (focus && isNear ? 1 : 0.5);
-      pen.setLineDash(cell < 0 ? [4, 3] : []);
+      pen.setLineDash(cell < 0 || (heads.length > 1 && isDashed(head)) ? [4, 3] : []);
       pen.beginPath();
       pen.moveTo(left + 4, y(row));
       pen.lineTo(right - 4, y(column));
@@ -380,15 +383,19 @@ function drawText() {
     if (colour) Object.assign(element.style, { background: css(colour), color: inkOn(colour) });
     return element;
   };
-  const part = (title, side, tokens) => make('p', {}, make('b', { className: 'faint', textContent: title }), ...tokens.map((token, index) => span(token, side, index)));
+  const part = (title, side, tokens) => make('p', {}, make('b', { className: 'faint', textContent: title }),
+    ...tokens.map((token, index) => span(token, side, index)));
   const keys = part(map.isCross ? 'Keys, shaded by weight' : 'Click a token: the others are shaded by its weights on them', 'key', map.keys);
   $('tokens').replaceChildren(...map.isCross ? [part('Queries: click one', 'query', map.queries), keys] : [keys]);
 }
 const VIEWS = {
-  map: { title: 'Map', scale: 'shared', draw: drawMap, keys: 'Arrow keys move the cell; + and − zoom, also a drag over the map; Escape shows the whole, then leaves to the heads.' },
-  lines: { title: 'Lines', scale: 'shared', draw: drawLines, keys: 'Point at a token for its lines, click to keep them; ↑ ↓ choose the query, ← → the key; Escape shows all lines.' },
+  map: { title: 'Map', scale: 'shared', draw: drawMap,
+    keys: 'Arrow keys move the cell; + and − zoom, also a drag over the map; Escape shows the whole, then leaves to the heads.' },
+  lines: { title: 'Lines', scale: 'shared', draw: drawLines,
+    keys: 'Point at a token for its lines, click to keep them; ↑ ↓ choose the query, ← → the key; Escape shows all lines.' },
   text: { title: 'Text', scale: 'row', draw: drawText, keys: '← → choose the query, ↑ ↓ the key.' },
-  image: { title: 'Image', scale: 'row', draw: drawOverImage, keys: 'Click a patch to make it the query; arrow keys move the patch that is read.' },
+  image: { title: 'Image', scale: 'row', draw: drawOverImage,
+    keys: 'Click a patch to make it the query; arrow keys move the patch that is read.' },
 };
 const isPossible = view => view === 'image' ? Boolean(state.map.grid && about.pixels) : view !== 'text' || !state.map.grid;
 
@@ -400,20 +407,23 @@ function drawWords() {
   $('name').textContent = `${map.name}, ${headName(map, head)}`;
   $('note').textContent = [map.set.split(': ')[1], map.note, map.isSigned ? 'signed: blue below 0, orange above' : ''].filter(Boolean).join(' · ');
   const rows = geometry && state.view !== 'image' && state.view !== 'text' ? [geometry.rows.size, geometry.columns.size] : [1, 1];
-  $('keys').textContent = (Math.max(...rows) > 1 ? `Cells are the largest of ${rows[0]} × ${rows[1]} weights; zoom in for each. ` : '') + VIEWS[state.view].keys;
+  const binned = Math.max(...rows) > 1 ? `Cells are the largest of ${rows[0]} × ${rows[1]} weights; zoom in for each. ` : '';
+  $('keys').textContent = binned + VIEWS[state.view].keys;
   $('measures').replaceChildren(...Object.entries(map.measures).filter(([, values]) => head < values.length).map(([name, values]) =>
-    make('div', {}, make('dt', { textContent: name }), make('dd', { textContent: Number(values[head].toPrecision(4)) }))));
+    make('div', {}, make('dt', { textContent: name }), make('dd', { textContent: rounded(values[head], 4) }))));
   $('readout').replaceChildren(`query ${tokenText(map.queries, query)} → key ${tokenText(map.keys, state.key)}: `,
     make('strong', { textContent: written(weightAt(query, state.key)) }));
   const order = Array.from(row.keys()).sort((one, other) => Math.abs(row[other]) - Math.abs(row[one])).slice(0, LISTED);
   const sum = row.reduce((total, weight) => total + weight, 0);
-  $('sum').textContent = `Query ${tokenText(map.queries, query)}: ${S > LISTED ? `the ${LISTED} largest of ${S} weights` : `${S} weights`}, which sum to ${sum.toFixed(3)}`;
+  const listed = S > LISTED ? `the ${LISTED} largest of ${S} weights` : `${S} weights`;
+  $('sum').textContent = `Query ${tokenText(map.queries, query)}: ${listed}, which sum to ${sum.toFixed(3)}`;
   const longest = largest(row) || 1;
   $('row').className = map.isSigned ? 'signed' : '';
   $('row').tBodies[0].replaceChildren(...order.map(key => {
     const bar = make('i');
     bar.style.width = `${100 * Math.abs(row[key]) / longest}%`;
-    return make('tr', { className: row[key] < 0 ? 'negative' : '' }, ...[key, visible(map.keys[key]), written(row[key]), bar].map(cell => make('td', {}, cell)));
+    const cells = [key, visible(map.keys[key]), written(row[key]), bar];
+    return make('tr', { className: row[key] < 0 ? 'negative' : '' }, ...cells.map(cell => make('td', {}, cell)));
   }));
   const most = VIEWS[state.view].scale === 'row' ? 'each query’s largest' : written(limitOf(map, head, weights));
   $('least').textContent = map.isSigned ? `-${most}` : '0';
@@ -453,14 +463,17 @@ function choose(map, head) {
   const isNew = map.set !== state.map.set, hasOtherTokens = map.queries !== state.map.queries || map.keys !== state.map.keys;
   Object.assign(state, { map, head, heads: new Set([head]) });
   over = null;
-  if (hasOtherTokens) Object.assign(state, whole(map));
+  if (hasOtherTokens) Object.assign(state, start(map));
   if (!isPossible(state.view)) state.view = 'map';
   fillControls();
   isNew ? drawHeads() : markHead();
   try { history.replaceState(null, '', `#${map.name}.heads.${head === map.most.length ? 'mean' : head}`); } catch { /* a frame without an address */ }
   return refresh();
 }
-const reveal = ([start, end], index) => index < start ? [index, index + end - start] : index >= end ? [index + 1 - end + start, index + 1] : [start, end];
+function reveal([start, end], index) {  // move a range so that a token is in it
+  const moved = index < start ? index - start : Math.max(0, index + 1 - end);
+  return [start + moved, end + moved];
+}
 function point(cell) {
   Object.assign(state, cell, { isPinned: true });
   Object.assign(state, { rows: reveal(state.rows, state.query), columns: reveal(state.columns, state.key) });
@@ -469,10 +482,12 @@ function point(cell) {
 }
 function zoom(factor) {
   const around = ([start, end], length, centre) => {
-    const size = clamp(Math.round((end - start) * factor), Math.min(length, 8), length), from = clamp(Math.round(centre - size / 2), 0, length - size);
+    const size = clamp(Math.round((end - start) * factor), Math.min(length, 8), length);
+    const from = clamp(Math.round(centre - size / 2), 0, length - size);
     return [from, from + size];
   };
-  Object.assign(state, { rows: around(state.rows, state.map.queries.length, state.query), columns: around(state.columns, state.map.keys.length, state.key) });
+  state.rows = around(state.rows, state.map.queries.length, state.query);
+  state.columns = around(state.columns, state.map.keys.length, state.key);
   return refresh();
 }
 
@@ -480,29 +495,31 @@ function zoom(factor) {
 function fillControls() {
   const { map } = state;
   $('set').value = map.set;
-  $('views').replaceChildren($('views').firstElementChild, make('div', { className: 'choices' }, ...Object.keys(VIEWS).filter(isPossible).map(view => {
+  const choices = Object.keys(VIEWS).filter(isPossible).map(view => {
     const input = make('input', { type: 'radio', name: 'view', value: view, checked: view === state.view });
     input.addEventListener('change', () => { state.view = view; over = null; redrawSmall(); refresh(); });
     return make('label', {}, input, make('span', { textContent: VIEWS[view].title }));
-  })));
-  if ($('query').tokens !== map.queries) $('query').replaceChildren(...map.queries.map((_, index) => make('option', { value: index, textContent: tokenText(map.queries, index) })));
+  });
+  $('views').replaceChildren($('views').firstElementChild, make('div', { className: 'choices' }, ...choices));
+  if ($('query').tokens !== map.queries) $('query').replaceChildren(...map.queries.map((_, index) => new Option(tokenText(map.queries, index), index)));
   $('query').tokens = map.queries;
   $('chips').replaceChildren('lines of heads', ...map.most.map((_, head) => {
     const chip = make('button', { type: 'button', value: head, textContent: head });
     chip.style.setProperty('--head', `var(--head-${head % 6})`);
+    chip.style.borderStyle = isDashed(head) ? 'dashed' : 'solid';
     chip.addEventListener('click', () => {
       state.heads.has(head) && state.heads.size > 1 ? state.heads.delete(head) : state.heads.add(head);
       refresh();
     });
     return chip;
   }));
-  const names = Object.keys(map.measures);
+  const names = [...new Set(sets.get(map.set).flatMap(each => Object.keys(each.measures)))];
   $('measured').hidden = !names.length;
-  $('under').replaceChildren($('under').firstElementChild, ...names.map(name => make('option', { value: name, textContent: name })));
+  $('under').replaceChildren($('under').firstElementChild, ...names.map(name => new Option(name, name)));
   if (!names.includes(state.under)) state.under = '';
   $('under').value = state.under;
 }
-for (const [name, maps] of sets) $('set').append(make('option', { value: name, textContent: maps.length > 1 ? `${name}, ${maps.length} layers` : name }));
+for (const [name, maps] of sets) $('set').append(new Option(maps.length > 1 ? `${name}, ${maps.length} layers` : name, name));
 $('sets').hidden = sets.size < 2;
 $('set').addEventListener('change', () => {
   const [map] = sets.get($('set').value), last = map.most.length - 1;
@@ -516,7 +533,8 @@ $('zooms').addEventListener('click', event => event.target.dataset.zoom && zoom(
 $('find').addEventListener('input', () => {
   state.find = $('find').value.trim();
   const count = tokens => tokens.filter(isMatch).length, { map } = state;
-  $('matches').textContent = !state.find ? '' : map.isCross ? `${count(map.queries)} queries, ${count(map.keys)} keys` : `${count(map.keys)} found, Enter: next`;
+  const found = map.isCross ? `${count(map.queries)} queries, ${count(map.keys)} keys` : `${count(map.keys)} found, Enter: next`;
+  $('matches').textContent = state.find ? found : '';
   refresh();
 });
 $('find').addEventListener('keydown', event => {
@@ -530,10 +548,14 @@ const placeOf = event => { const box = large.getBoundingClientRect(); return [ev
 function tip(event, cell) {
   $('tip').style.visibility = cell ? 'visible' : 'hidden';
   if (!cell) return;
-  const lines = [...state.heads].map(head => `${state.heads.size > 1 ? `head ${head}: ` : ''}${written(weightAt(cell.query, cell.key, loaded.get(head)))}`);
+  const lines = [...state.heads].map(head => {
+    const value = written(weightAt(cell.query, cell.key, loaded.get(head)));
+    return state.heads.size > 1 ? `${headName(state.map, head)}: ${value}` : value;
+  });
   $('tip').textContent = `${cellText(cell)}: ${lines.join(', ')}`;
   const { width, height } = $('tip').getBoundingClientRect();
-  $('tip').style.transform = `translate(${clamp(event.clientX + 14, 4, document.documentElement.clientWidth - width - 4)}px, ${Math.max(4, event.clientY - height - 12)}px)`;
+  const x = clamp(event.clientX + 14, 4, document.documentElement.clientWidth - width - 4);
+  $('tip').style.transform = `translate(${x}px, ${Math.max(4, event.clientY - height - 12)}px)`;
 }
 large.addEventListener('pointermove', event => {
   if (!geometry || !weights) return;
@@ -550,11 +572,15 @@ large.addEventListener('pointerdown', event => {
 });
 window.addEventListener('pointerup', event => {
   if (!dragged) return;
-  const { x, y } = dragged, [toX, toY] = placeOf(event), ends = [geometry.at(Math.min(x, toX), Math.min(y, toY)), geometry.at(Math.max(x, toX), Math.max(y, toY))];
+  const { x, y } = dragged, [toX, toY] = placeOf(event);
+  const ends = [Math.min, Math.max].map(side => geometry.at(side(x, toX), side(y, toY)));
   dragged = null;
   if (Math.abs(toX - x) < 8 || Math.abs(toY - y) < 8 || !ends[0] || !ends[1]) return;
-  const { rows, columns } = geometry, part = (range, one, other) => [range.start + range.of(one) * range.size, Math.min(range.end, range.start + (range.of(other) + 1) * range.size)];
-  Object.assign(state, { rows: part(rows, ends[0].query, ends[1].query), columns: part(columns, ends[0].key, ends[1].key), query: ends[0].query, key: ends[0].key });
+  const part = (range, side) => {
+    const [low, high] = ends.map(end => range.of(end[side]));
+    return [range.start + low * range.size, Math.min(range.end, range.start + (high + 1) * range.size)];
+  };
+  Object.assign(state, ends[0], { rows: part(geometry.rows, 'query'), columns: part(geometry.columns, 'key') });
   refresh();
 });
 large.addEventListener('click', event => {
@@ -565,7 +591,8 @@ large.addEventListener('click', event => {
 });
 $('tokens').addEventListener('click', event => {
   const { side, index } = event.target.dataset, { map } = state;
-  if (side) point(side === 'query' ? { query: Number(index) } : map.isCross || index < map.before ? { key: Number(index) } : { query: index - map.before });
+  const isOwn = side === 'key' && !map.isCross && index >= map.before;
+  if (side) point(isOwn ? { query: index - map.before } : { [side]: Number(index) });
 });
 $('tokens').addEventListener('pointermove', event => {
   const { side, index } = event.target.dataset;
@@ -582,11 +609,15 @@ stage.addEventListener('keydown', event => {
   } else if (['+', '=', '-'].includes(event.key) && !$('zooms').hidden) zoom(event.key === '-' ? 2 : 0.5);
   else if (step) {
     const [down, right] = view === 'text' ? [step[1], step[0]] : step, { rows, columns } = geometry ?? {};
-    const sizes = view === 'map' || view === 'lines' ? [rows.size, columns.size] : [1, view === 'image' && step[0] ? map.grid[1] : 1];
-    const moved = { query: clamp(state.query + down * sizes[0], 0, map.queries.length - 1), key: clamp(state.key + right * sizes[1], 0, map.keys.length - 1) };
-    if (view === 'image') Object.assign(moved, { query: state.query, key: clamp(state.key + (step[0] || step[1]) * sizes[1], 0, map.keys.length - 1) });
-    const binned = view === 'map' && Math.max(...sizes) > 1 && moved.query < rows.end && moved.key < columns.end && moved.query >= rows.start && moved.key >= columns.start;
-    point(binned ? largestIn(rows, rows.of(moved.query), columns, columns.of(moved.key)) : moved);
+    const moved = (side, by) => ({ [side]: clamp(state[side] + by, 0, map[side === 'query' ? 'queries' : 'keys'].length - 1) });
+    const isIn = (range, index) => index >= range.start && index < range.end;
+    if (view === 'image') point(moved('key', step[1] + step[0] * map.grid[1]));
+    else if (view === 'text') point({ ...moved('query', down), ...moved('key', right) });
+    else {
+      const cell = { ...moved('query', down * rows.size), ...moved('key', right * columns.size) };
+      const isBin = view === 'map' && rows.size * columns.size > 1 && isIn(rows, cell.query) && isIn(columns, cell.key);
+      point(isBin ? largestIn(rows, rows.of(cell.query), columns, columns.of(cell.key)) : cell);
+    }
   } else return;
   event.preventDefault();
 });
@@ -594,6 +625,7 @@ stage.addEventListener('keydown', event => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { readColours(); redrawSmall(); refresh(); });
 new ResizeObserver(() => weights && paint()).observe(stage);
 readColours();
+if (!window.DecompressionStream) $('note').textContent = 'This browser cannot read the weights; one of 2023 or later can.';
 if (isPossible('image')) state.view = 'image';
 fillControls();
 drawHeads();

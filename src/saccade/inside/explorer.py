@@ -89,7 +89,9 @@ def _described(one: AttentionMap, labels: list[tuple[str, ...]], measures: Mappi
         'queries': labels.index(one.queries),
         'keys': labels.index(one.keys),
         'most': np.abs(one.weights).max(axis=(1, 2)).tolist(),
-        'measures': {name: np.asarray(values, np.float64).tolist() for name, values in measures.items()},
+        'measures': {
+            name: [float(each) if np.isfinite(each) else None for each in by] for name, by in measures.items()
+        },
     }
 
 
