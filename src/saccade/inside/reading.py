@@ -104,10 +104,10 @@ def read_image(trained: Trained, path: str) -> Reading:
     return Reading(arguments, {'': tuple(places)}, None, shown, grid)
 
 
-def label(tokenizer: Tokenizer, number: int) -> str:
+def label(tokenizer: Tokenizer, number: int | np.integer) -> str:
     """Return the text of a token, with visible spaces; its spelling in the vocabulary where it is no text by itself."""
-    text = tokenizer.decode([number])
-    shown = tokenizer.token(number) if not text or '\ufffd' in text else text
+    text = tokenizer.decode([int(number)])
+    shown = tokenizer.token(int(number)) if not text or '\ufffd' in text else text
     return shown.replace(' ', _SPACE).replace('\n', _NEWLINE)
 
 
