@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.inside.inspection import inspect, of_heads
+from saccade.inside.inspection import inspect
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
@@ -44,16 +44,6 @@ def drawn(run):
 def inspected(**changes):
     run = experiment(**changes)
     return inspect(run, drawn(run), batch(run))
-
-
-def test_entropy_distance_and_weight_on_itself_are_those_of_known_weights():
-    alike = jnp.tril(jnp.ones((4, 4))) / jnp.arange(1, 5)[:, None]
-    own = jnp.eye(4)
-    first, last = (jnp.zeros((4, 4)).at[:, place].set(1.0) for place in (0, 3))
-    unseen = jnp.stack([alike, own, first, last])[None].at[:, :, 3].set(0.0)
-    found = of_heads(unseen)
-    means = [sum(values) / 3 for values in ((math.log(1), math.log(2), math.log(3)), (0, 0.5, 1), (1, 1 / 2, 1 / 3))]
-    np.testing.assert_allclose(found, [means, [0, 0, 1], [0, 1, 1 / 3], [0, 2, 0]], atol=1e-6)
 
 
 @pytest.mark.long
