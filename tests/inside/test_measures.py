@@ -158,8 +158,8 @@ def test_the_distance_in_an_image_is_that_of_its_patches():
 def test_rollout_is_the_product_of_the_layers_with_their_residual_connections():
     T = 4
     halves = (causal(T) + np.eye(T)) / 2
-    flow = rollout([of([causal(T)], 'abcd'), of([causal(T)], 'abcd'), of([np.eye(T), one_hot([0] * T)], 'abcd')])
-    last = (np.eye(T) * 3 + one_hot([0] * T)) / 4  # mean of the two heads, and the identity
+    flow = rollout([of([causal(T)], 'abcd'), of([causal(T)], 'abcd'), of([np.eye(T), one_hot([1] * T)], 'abcd')])
+    last = (np.eye(T) * 3 + one_hot([1] * T)) / 4  # mean of the two heads, and the identity
     np.testing.assert_allclose(flow, [halves, halves @ halves, last @ halves @ halves], rtol=1e-6)
     np.testing.assert_allclose(flow.sum(-1), 1.0, rtol=1e-6)
 
