@@ -83,8 +83,10 @@ def test_a_text_without_repeats_and_separators_has_only_the_measures_that_apply(
 
 @pytest.mark.parametrize(
     'label',
-    ['[CLS]', '[SEP]', '[PAD]', '<s>', '</s>', '<pad>', '<bos>', '<eos>', '<|endoftext|>', '<|im_start|>']
-    + ['<start_of_turn>', '<\uff5cend\u2581of\u2581sentence\uff5c>'],
+    [
+        *('[CLS]', '[SEP]', '[PAD]', '<s>', '</s>', '<pad>', '<bos>', '<eos>'),
+        *('<|endoftext|>', '<|im_start|>', '<start_of_turn>', '<\uff5cend\u2581of\u2581sentence\uff5c>'),
+    ],
 )
 def test_separators(label):
     assert measured([one_hot([1, 1, 1])], ('a', label, 'b'))['separators'] == [1.0]
