@@ -54,6 +54,7 @@ def test_every_head_of_every_layer_is_seen_whatever_the_kernel():
     for one, other in zip(plain, inspected(**{'model.block.mixer.kernel': kernel})[1], strict=True):
         assert one.entropy == pytest.approx(other.entropy, rel=NEAR)
         assert one.distance == pytest.approx(other.distance, rel=NEAR)
+        assert one.previous == pytest.approx(other.previous, rel=NEAR)
     assert len({head.entropy for head in plain}) == len(plain)
 
 
@@ -75,6 +76,7 @@ def test_heads_that_make_no_weights_are_seen_by_those_that_they_imply(name):
     for head in heads:
         assert 0 < head.entropy < math.log(T)
         assert 0 < head.itself < 1
+        assert 0 < head.previous < 1
 
 
 @pytest.mark.long
