@@ -8,6 +8,8 @@ python launch/claims.py --what=time                          # time of a layer, 
 python launch/claims.py --what=conversation --turns=8        # re-reading each turn, compared with a KV cache
 python launch/claims.py --what=estimators                    # bias and variance of gradient estimators of a choice
 python launch/claims.py --what=induction --seeds=3           # induction heads and the drop of the in-context loss
+python launch/claims.py --what=norms --out=norms.png         # gradient norms by layer, with and without LayerNorm
+python launch/claims.py --what=heads --seeds=5 --csv=a.csv   # loss after removing random heads, of 1 to 16 heads
 """
 
 from pathlib import Path
@@ -22,7 +24,7 @@ from saccade.types import UserError
 LENGTH = flags.DEFINE_multi_integer('length', None, 'Lengths in tokens for the first three claims; powers of 2.', 1)
 TURNS = flags.DEFINE_integer('turns', 8, 'Turns of the conversation.', 1)
 DRAWS = flags.DEFINE_integer('draws', 20_000, 'Draws per estimator.', 2)
-SEEDS = flags.DEFINE_integer('seeds', 3, 'Seeds per trained model.', 1)
+SEEDS = flags.DEFINE_integer('seeds', 3, 'Seeds per model.', 1)
 # Flag that the study of each claim reads.
 _READ = {
     'interaction': LENGTH,
@@ -31,17 +33,21 @@ _READ = {
     'conversation': TURNS,
     'estimators': DRAWS,
     'induction': SEEDS,
+    'norms': SEEDS,
+    'heads': SEEDS,
 }
 WHAT = flags.DEFINE_enum('what', None, list(_READ), 'Which claim.')
 OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
+CSV = flags.DEFINE_string('csv', None, 'File for the table as comma-separated values.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    """Print the table of a claim, and save its figure if --out is given.
+    """Print the table of a claim, and save its figure and its table if --out and --csv are given.
 
     Raises:
-        UserError: overrides are given, --what is missing, a flag belongs to another claim, or --out cannot be written.
+        UserError: overrides are given, --what is missing, a flag belongs to another claim, or a file cannot be
+            written.
     """
     from rich.console import Console
 
@@ -49,7 +55,10 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.studies.conversation import conversation
     from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
     from saccade.analysis.studies.estimators import estimators
+    from saccade.analysis.studies.gradient_norms import gradient_norms
     from saccade.analysis.studies.induction import induction
+    from saccade.analysis.studies.removed_heads import removed_heads
+    from saccade.train.workdir import write_atomically
 
     if overrides:
         raise UserError(f"'{overrides[0]}': this command takes no config; its models are small and fixed")
@@ -62,15 +71,21 @@ def main(overrides: list[str]) -> None:
         'conversation': conversation,
         'estimators': estimators,
         'induction': induction,
+        'norms': gradient_norms,
+        'heads': removed_heads,
     }
     study, read = studies[WHAT.value], _READ[WHAT.value]
     refuse_given(f'with --what={WHAT.value}', *(flag for flag in (LENGTH, TURNS, DRAWS, SEEDS) if flag is not read))
     if OUT.value:
         require_ending(Path(OUT.value))
         require_file('out', OUT.value)
+    if CSV.value:
+        require_file('csv', CSV.value)
     claim: Claim = study(read.value or LENGTHS)
     if OUT.value:
         claim.chart.save(Path(OUT.value))
+    if CSV.value:
+        write_atomically(Path(CSV.value), claim.report.tables[0].csv().encode())
     print(claim.report.json()) if JSON.value else claim.report.show(Console())
 
 

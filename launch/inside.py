@@ -33,9 +33,7 @@ LAYER = flags.DEFINE_string('layer', None, "Layer to show, as 'layers.3'; of att
 HEAD = flags.DEFINE_integer('head', None, 'Head to show, from 0; of attention.', lower_bound=0)
 CLEAN = flags.DEFINE_string('clean', None, 'Text whose activations are put into the run on --corrupted.')
 CORRUPTED = flags.DEFINE_string('corrupted', None, 'Text of as many tokens, with another next token.')
-ANSWERS = flags.DEFINE_list(
-    'answers', None, 'Next tokens of --clean and --corrupted, A,B.'
-)
+ANSWERS = flags.DEFINE_list('answers', None, 'Next tokens of --clean and --corrupted, A,B.')
 REPLACE = flags.DEFINE_enum('replace', 'zero', ('zero', 'mean'), "What replaces a head's output; of ablate.")
 BATCHES = flags.DEFINE_integer('batches', 4, 'Batches of validation data; of ablate.', lower_bound=1)
 OUT = flags.DEFINE_string('out', None, 'File to write: .html, .png, .svg or .pdf; .npz of attention, .csv of others.')

@@ -5,15 +5,19 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
+from saccade.analysis.report.figures import Table
 from saccade.analysis.studies.chart import Chart
 from saccade.analysis.studies.conversation import conversation
 from saccade.analysis.studies.distance import gradient, interaction, wall_time
 from saccade.analysis.studies.estimators import estimators
+from saccade.analysis.studies.gradient_norms import VARIANTS, gradient_norms
 from saccade.analysis.studies.induction import induction_scores, watched
-from saccade.types import UserError
+from saccade.analysis.studies.removed_heads import DRAWS, LAYERS, experiment_of, masks, removed_heads, without
+from saccade.types import LayerContext, UserError
 
 LENGTHS = (8, 16, 32)
 
@@ -91,6 +95,8 @@ def test_a_chart_is_written_as_its_name_says(ending, tmp_path):
     [
         (lambda: interaction((1, 8)), 'lengths of at least 2 tokens'),
         (lambda: conversation(turns=1), '--turns=1: growth needs at least 2'),
+        (lambda: gradient_norms(seeds=0), '--seeds=0: give at least one seed'),
+        (lambda: removed_heads(seeds=0), '--seeds=0: give at least one seed'),
         (lambda: Chart('a', 'b', (1,), {'c': (1,)}).save(Path('x.gif')), 'ends in .png'),
     ],
 )
@@ -99,11 +105,79 @@ def test_what_cannot_be_shown_is_refused(make, message):
         make()
 
 
+def test_a_line_without_positive_points_is_left_out_of_a_chart(tmp_path):
+    Chart('layer', 'norm', (1, 2), {'a': (1, 2), 'b': (0.0, -1.0)}, 'linear').save(tmp_path / 'a.svg')
+    assert (tmp_path / 'a.svg').stat().st_size > 1000
+
+
+def test_a_table_is_written_as_comma_separated_values():
+    table = Table('title', ('model', 'loss, nats'), [('a "b"', '1.5'), ('c', '2.0')])
+    assert table.csv() == 'model,"loss, nats"\n"a ""b""",1.5\nc,2.0\n'
+
+
+@pytest.mark.long
+def test_gradients_grow_with_the_depth_without_norms_and_not_with_layer_norm():
+    claim = gradient_norms(seeds=2, depths=(2, 8))
+    norms = {name: np.array(values) for name, values in figures(claim)['norms'].items()}
+    assert {name: len(values) for name, values in norms.items()} == {
+        f'{name}, {depth} layers': depth for depth in (2, 8) for name in VARIANTS
+    }
+    assert norms['no norm, 8 layers'][0] > 1000 * norms['no norm, 2 layers'][0]
+    for name in ('pre-norm', 'post-norm'):
+        assert norms[f'{name}, 8 layers'][0] == pytest.approx(norms[f'{name}, 2 layers'][0], rel=0.5)
+    # Xiong et al. 2020: the last layer's gradient shrinks as 1 / sqrt(L) in pre-norm, and does not in post-norm.
+    last = {name: norms[f'{name}, 8 layers'][-1] / norms[f'{name}, 2 layers'][-1] for name in VARIANTS}
+    assert last['pre-norm'] == pytest.approx(np.sqrt(2 / 8), rel=0.3)
+    assert last['post-norm'] == pytest.approx(1.0, rel=0.4)
+    assert claim.chart.lines['pre-norm, 2 layers'] == [*norms['pre-norm, 2 layers'], 0, 0, 0, 0, 0, 0]
+
+
+def test_heads_are_removed_at_random_by_powers_of_two():
+    kept = masks(4, np.random.default_rng(0))
+    assert [int((~mask).sum()) for mask in kept] == [0, *[1] * DRAWS, *[2] * DRAWS, *[4] * DRAWS, 8]
+    assert all(mask.shape == (LAYERS, 4) for mask in kept)
+    assert len({mask.tobytes() for mask in kept}) > DRAWS
+    assert [int((~mask).sum()) for mask in masks(1, np.random.default_rng(0))] == [0, *[1] * DRAWS, 2]
+
+
+@pytest.mark.long
+def test_a_head_that_is_removed_has_no_output():
+    model = experiment_of(heads=4, steps=20).model()
+    tokens = jax.random.randint(jax.random.key(0), (2, 8), 0, 512)
+    given = tokens, LayerContext(np.tile(np.arange(8), (2, 1))), False
+    params = jax.jit(lambda: model.init(jax.random.key(1), *given)['params'])()
+    params = jax.tree.map(lambda leaf: 5 * leaf, params)
+    apply = jax.jit(lambda params: model.apply({'params': params}, *given))
+    kept = np.array([[True, False, True, True], [False, True, True, False]])
+    mixer = params['layers']['pattern_0']['mixer']
+    silent = mixer | {'value': mixer['value'] * kept[:, None, :, None]}  # heads of zero values
+    other = params | {'layers': {'pattern_0': params['layers']['pattern_0'] | {'mixer': silent}}}
+    logits = apply(without(params, kept))
+    np.testing.assert_allclose(logits, apply(other), rtol=1e-5, atol=1e-5)
+    assert np.abs(logits - apply(params)).max() > 1e-2
+    np.testing.assert_array_equal(apply(without(params, np.ones((2, 4), bool))), apply(params))
+
+
+@pytest.mark.long
+def test_the_loss_without_heads_is_measured_for_every_number_of_heads_and_seed():
+    claim = removed_heads(seeds=2, steps=2, heads=(1, 2))
+    found = figures(claim)['losses']
+    assert [[*losses] for losses in found['1']] == [['0', '1', '2']] * 2
+    assert [[*map(len, losses.values())] for losses in found['2']] == [[1, DRAWS, DRAWS, 1]] * 2
+    assert found['2'][0]['0'] != found['2'][1]['0']
+    assert claim.chart.x == [0.25, 0.5, 1.0]
+    (table,) = claim.report.tables
+    assert [row[:3] for row in table.rows[:3]] == [('1', '0', '0.0000'), ('1', '1', '0.5000'), ('1', '2', '1.0000')]
+    increase = np.mean([losses['2'][0] - losses['0'][0] for losses in found['1']])
+    assert float(table.rows[2][4]) == pytest.approx(increase, abs=1e-4)
+
+
 def test_an_induction_score_is_the_weight_on_what_followed_a_period_before():
     weights, period = np.zeros((2, 1, 6, 6)), np.array([2, 3])
     for row, each in enumerate(period):
         for query in range(6):
             weights[row, 0, query, max(query - each + 1, 0)] = 0.25 * (row + 1)
+    weights[..., 5] += 1 - weights.sum(axis=-1)  # no query follows the token before it
     # Four queries of the first row, three of the second; those of the first period do not count.
     np.testing.assert_allclose(induction_scores(weights, period), [(4 * 0.25 + 3 * 0.5) / 7])
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.inside.inspection import inspect, of_heads
+from saccade.inside.inspection import inspect
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
@@ -46,16 +46,6 @@ def inspected(**changes):
     return inspect(run, drawn(run), batch(run))
 
 
-def test_entropy_distance_and_weight_on_itself_are_those_of_known_weights():
-    alike = jnp.tril(jnp.ones((4, 4))) / jnp.arange(1, 5)[:, None]
-    own = jnp.eye(4)
-    first, last = (jnp.zeros((4, 4)).at[:, place].set(1.0) for place in (0, 3))
-    unseen = jnp.stack([alike, own, first, last])[None].at[:, :, 3].set(0.0)
-    found = of_heads(unseen)
-    means = [sum(values) / 3 for values in ((math.log(1), math.log(2), math.log(3)), (0, 0.5, 1), (1, 1 / 2, 1 / 3))]
-    np.testing.assert_allclose(found, [means, [0, 0, 1], [0, 1, 1 / 3], [0, 2, 0]], atol=1e-6)
-
-
 @pytest.mark.long
 def test_every_head_of_every_layer_is_seen_whatever_the_kernel():
     plain = inspected()[1]
@@ -64,6 +54,7 @@ def test_every_head_of_every_layer_is_seen_whatever_the_kernel():
     for one, other in zip(plain, inspected(**{'model.block.mixer.kernel': kernel})[1], strict=True):
         assert one.entropy == pytest.approx(other.entropy, rel=NEAR)
         assert one.distance == pytest.approx(other.distance, rel=NEAR)
+        assert one.previous == pytest.approx(other.previous, rel=NEAR)
     assert len({head.entropy for head in plain}) == len(plain)
 
 
@@ -85,6 +76,7 @@ def test_heads_that_make_no_weights_are_seen_by_those_that_they_imply(name):
     for head in heads:
         assert 0 < head.entropy < math.log(T)
         assert 0 < head.itself < 1
+        assert 0 < head.previous < 1
 
 
 @pytest.mark.long

@@ -1,15 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention patterns by head (entropy, mean distance, weight on the token itself) and gradient norms by layer.
+"""Attention patterns by head (entropy, distance, weight on the token itself and before), and gradient norms by layer.
 
-    entropy of a head   - sum over keys of w log w, in nats; log S for equal weights on S keys, 0 for all on one
-    distance of a head  sum over keys of w |i - j|, in tokens
-    itself              the weight of a query on its own token
-
-Means are over the queries of the batch with at least one allowed key; cross-attention has only an entropy, since its
-keys come from another sequence. Clark et al. 2019, "What Does BERT Look At?", https://arxiv.org/abs/1906.04341,
-characterise heads by such numbers. For linear attention, retention and the delta rule the weights are implicit
-(`implied.py`), and negative weights count by magnitude.
+The measures are those of `measures.py`, over the queries of a batch; cross-attention has only an entropy, since its
+keys come from another sequence. For linear attention, retention and the delta rule the weights are implicit
+(`ops/implied.py`).
 """
 
 import itertools
@@ -18,13 +13,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, PyTree
 
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Prepared
+from saccade.inside.measures import distance, entropy, weight_on
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again
@@ -51,15 +46,17 @@ class LayerNorms:
 class HeadPattern:
     """Attention pattern of a head.
 
-    Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None for
-    cross-attention; the tower, '' if there is only one; the branch of the block, 'mixer' or 'cross'.
+    Attributes: layer and head, from 1; entropy in nats; distance in tokens, and the shares on the token itself and on
+    the previous one: None for cross-attention; the tower, '' if there is only one; the branch of the block, 'mixer' or
+    'cross'.
     """
 
     layer: int
     head: int
     entropy: float
-    distance: float | None
-    itself: float | None
+    distance: float | None = None
+    itself: float | None = None
+    previous: float | None = None
     tower: str = ''
     branch: str = 'mixer'
 
@@ -157,9 +154,18 @@ def _norms(tree: Params) -> dict[str, float]:
 
 def _heads(weights: PyTree) -> Iterator[HeadPattern]:
     for tower, number, branch, one in by_layer(weights):
-        for head, (entropy, distance, itself) in enumerate(np.asarray(of_heads(one)).tolist()):
-            own = (None, None) if branch == 'cross' else (distance, itself)
-            yield HeadPattern(number, head + 1, entropy, *own, tower, branch)
+        one = np.asarray(one, np.float32)
+        measured = {'entropy': entropy(one)}
+        if branch != 'cross':
+            itself, previous = (np.eye(*one.shape[-2:], offset, dtype=bool) for offset in (0, -1))
+            measured |= {
+                'distance': distance(one),
+                'itself': weight_on(one, itself),
+                'previous': weight_on(one, previous),
+            }
+        for head in range(one.shape[-3]):
+            own = {name: float(values[head]) for name, values in measured.items()}
+            yield HeadPattern(number, head + 1, **own, tower=tower, branch=branch)
 
 
 def by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
@@ -179,23 +185,6 @@ def _leaves(tree: PyTree) -> list[tuple[str, Array]]:
     return [(path_of(path), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
 
 
-@jax.jit
-def of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
-    """Return entropy, distance and weight on itself of each head."""
-    T, S = weights.shape[-2:]
-    sums = jnp.abs(weights).sum(-1)
-    seen = sums > 0
-    shares = jnp.abs(weights) / jnp.where(seen, sums, 1.0)[..., None]
-    distance = jnp.abs(jnp.arange(T)[:, None] - jnp.arange(S))
-    own = jnp.eye(T, S)
-    each = (
-        jax.scipy.special.entr(shares).sum(-1),
-        jnp.einsum('BNTS,TS->BNT', shares, distance),
-        jnp.einsum('BNTS,TS->BNT', shares, own),
-    )
-    return jnp.stack([jnp.mean(measure, axis=(0, 2), where=seen) for measure in each], axis=-1)
-
-
 def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:
     return next(eval_batches(prepared.splits['validation'], experiment.batch_size))
 
@@ -203,12 +192,19 @@ def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:
 def _report(what: str, layers: list[LayerNorms], heads: list[HeadPattern]) -> MeasurementReport:
     of_layers = [(layer.name, f'{layer.gradient:.3g}', f'{layer.parameters:.3g}') for layer in layers]
     of_heads = [
-        (head.where, str(head.head), f'{head.entropy:z.2f}', _shown(head.distance, 1), _shown(head.itself, 2))
+        (
+            head.where,
+            str(head.head),
+            f'{head.entropy:z.2f}',
+            _shown(head.distance, 1),
+            _shown(head.itself, 2),
+            _shown(head.previous, 2),
+        )
         for head in heads
     ]
     tables = [Table(what, ('', 'gradient norm', 'parameter norm'), of_layers)]
     if heads:
-        columns = ('', 'head', 'entropy [nats]', 'distance [tokens]', 'on itself')
+        columns = ('', 'head', 'entropy [nats]', 'distance [tokens]', 'on itself', 'on previous')
         tables.append(Table('Attention patterns by head', columns, of_heads))
     notes = () if heads else ('Its mixers have no explicit or implicit attention weights.',)
     figures = {'layers': list(map(asdict, layers)), 'heads': list(map(asdict, heads))}

@@ -152,8 +152,9 @@ class Explored:
 
     def _page(self, first: AttentionMap, head: int | None) -> str:
         from saccade.inside.explorer import page  # imports Jinja2
+        from saccade.inside.measures import of_head
 
-        return page(self, first, head)
+        return page(self, first, head, {each.name: of_head(each) for each in self.maps})
 
     def _chosen(self, layer: str | None, head: int | None) -> list[AttentionMap]:
         """Return the maps of a layer, or all; each has this head."""

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that were measured or counted: in tables for people, and in one JSON object for programs."""
 
+import csv
 import importlib.metadata
+import io
 import json
 import platform
 from collections.abc import Sequence
@@ -35,6 +37,12 @@ class Table:
         for row in self.rows:
             table.add_row(*map(verbatim, row))
         return table
+
+    def csv(self) -> str:
+        """Return the columns and rows as comma-separated values."""
+        file = io.StringIO()
+        csv.writer(file, lineterminator='\n').writerows((self.columns, *self.rows))
+        return file.getvalue()
 
     def show(self, console: Console) -> None:
         """Print the title and the table."""

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chart of a claim's figures: one line per model, on logarithmic axes."""
+"""Chart of a claim's figures: one line per model, y on a logarithmic axis."""
 
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -20,15 +21,16 @@ ENDINGS = ('.png', '.svg', '.pdf')
 
 @dataclass(frozen=True)
 class Chart:
-    """Line chart on logarithmic axes.
+    """Line chart with a logarithmic y axis.
 
-    Attributes: names of the axes; x; the y of each line at each x, 0 for missing points.
+    Attributes: names of the axes; x; the y of each line at each x, 0 for missing points; the scale of x.
     """
 
     across: str
     along: str
     x: Sequence[int | float]
     lines: Mapping[str, Sequence[int | float]]
+    scale: Literal['log', 'linear'] = 'log'
 
     def save(self, path: Path) -> None:
         """Write the chart atomically, in the format of the file's ending.
@@ -38,13 +40,13 @@ class Chart:
         """
         require_ending(path)
         with matplotlib.rc_context({'font.size': 9.5, 'axes.grid': True, 'grid.alpha': 0.25}):
-            figure = Figure((6.4, 4.0), layout='constrained')
-            axes = figure.add_subplot(xscale='log', yscale='log', xlabel=self.across, ylabel=self.along)
+            figure = Figure((7.6, 4.0), layout='constrained')
+            axes = figure.add_subplot(xscale=self.scale, yscale='log', xlabel=self.across, ylabel=self.along)
             for place, (name, y) in enumerate(self.lines.items()):
-                x, y = zip(*((x, value) for x, value in zip(self.x, y, strict=True) if value > 0), strict=True)
+                points = [(x, value) for x, value in zip(self.x, y, strict=True) if value > 0]
                 style = {'color': COLOURS[place % len(COLOURS)], 'marker': MARKERS[place % len(MARKERS)]}
-                axes.plot(x, y, label=name, markersize=4.5, **style)
-            axes.legend(frameon=False)
+                axes.plot([x for x, _ in points], [y for _, y in points], label=name, markersize=4.5, **style)
+            figure.legend(loc='outside right upper', frameon=False)  # next to the axes, so that it hides no line
             file = io.BytesIO()
             figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
         write_atomically(path, file.getvalue())

@@ -28,6 +28,7 @@ from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.inside.inspection import by_layer
+from saccade.inside.measures import weight_on
 from saccade.ops.loss import cross_entropy
 from saccade.types import LayerContext, Params, UserError
 
@@ -134,11 +135,9 @@ def best_score(weights: PyTree, period: Int[np.ndarray, 'B']) -> float:
 
 def induction_scores(weights: Float[np.ndarray, 'B N T S'], period: Int[np.ndarray, 'B']) -> Float[np.ndarray, 'N']:
     """Return, for each head, the mean weight of a token on the successor of its previous occurrence."""
-    query = np.arange(weights.shape[-2])
-    of_rows = [
-        row[:, query[each:], query[each:] - each + 1] for row, each in zip(weights, np.asarray(period), strict=True)
-    ]
-    return np.concatenate(of_rows, axis=-1).mean(axis=-1)
+    query, key = np.arange(weights.shape[-2])[:, None], np.arange(weights.shape[-1])
+    each = np.asarray(period)[:, None, None]
+    return weight_on(weights, (key == query - each + 1) & (query >= each))
 
 
 def _rows(drawn: np.random.Generator) -> tuple[Int[Array, 'B T'], Int[Array, 'B']]:
