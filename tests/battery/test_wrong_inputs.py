@@ -26,7 +26,6 @@ import forked  # noqa: E402
 pytestmark = pytest.mark.long
 
 ROOT = TESTS.parent
-LIMIT = 60  # seconds of a case
 LANGUAGE, MASKED = (f'{ROOT}/experiments/{name}/quickstart.py' for name in ('causal_lm', 'masked_lm'))
 PAIRS = f'{ROOT}/experiments/translation/dates.py'
 # Launchers with the flags that each needs; {run} is a finished run, {new} a folder that is not there.
@@ -579,7 +578,7 @@ class Place:
         command = [str(ROOT / f'launch/{case.launcher}.py'), *arguments]
         environment = {**os.environ, 'SACCADE_CACHE': str(self.folder.parent / 'cache')}
         try:
-            status = forked.run(command, self.folder, environment, output, seconds=LIMIT)
+            status = forked.run(command, self.folder, environment, output)
         except TimeoutError:
             status = None
         return Answer(status, *(path.read_text(errors='replace') if path.exists() else '' for path in output))
