@@ -72,11 +72,11 @@ def launch(tpu: 'TPU', overrides: list[str]) -> 'Launch':
     from saccade.cloud.launch import CloudTraining, Launch
     from saccade.cloud.tpu import RetryPolicy
     from saccade.train.config import load_config
-    from saccade.train.experiment import cache_folder
+    from saccade.train.experiment import Experiment, cache_folder
 
     if not (CONFIG.value and WORKDIR.value and SLICE.value):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
-    load_config(CONFIG.value, overrides)  # report errors before anything costs money
+    Experiment.of(load_config(CONFIG.value, overrides))  # report errors before anything costs money
     code, archive = Path(__file__).resolve().parents[1], cache_folder() / f'tpu/{tpu.wanted.name}.tar.gz'
     if not (code / 'pyproject.toml').is_file():
         raise UserError('the working tree is sent to the TPU slice: run launch/tpu.py in a clone of Saccade')

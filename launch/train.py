@@ -8,7 +8,6 @@ python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=ru
 import json
 import sys
 from contextlib import nullcontext
-from functools import partial
 
 from absl import flags
 
@@ -43,6 +42,7 @@ def main(overrides: list[str]) -> None:
     import jax
 
     from saccade.train.config import PREFIX, load_config
+    from saccade.train.experiment import Experiment
     from saccade.train.extend import extended
     from saccade.train.loop import Options, train
     from saccade.train.next_steps import Launched, what_next
@@ -62,10 +62,13 @@ def main(overrides: list[str]) -> None:
         raise UserError(
             '--processes and --process are for training with several processes: also give --coordinator=HOST:PORT'
         )
-    config = extended(load_config(CONFIG.value, overrides, partial(print, file=sys.stderr)), EXTEND.value)
+    replaced: list[str] = []
+    config = extended(load_config(CONFIG.value, overrides, replaced.append), EXTEND.value)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
-        options = Options(_window(PROFILE.value, config['steps']), JSON.value, RESTART.value, FORCE.value)
-        final = train(config, WORKDIR.value, options)
+        window = _window(PROFILE.value, Experiment.of(config).steps)
+        for line in replaced:  # after the check, since an error is one line
+            print(line, file=sys.stderr)
+        final = train(config, WORKDIR.value, Options(window, JSON.value, RESTART.value, FORCE.value))
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:

@@ -41,6 +41,26 @@ def test_the_home_folder_of_nobody_is_one_line():
         expanded(NOBODY)
 
 
+def test_a_path_that_cannot_be_followed_is_one_line(tmp_path):
+    loop = tmp_path / 'loop'
+    loop.symlink_to(loop)
+    for path, words in {
+        tmp_path / ('x' * 300): 'not a possible path: File name too long',
+        loop: 'not a possible path: Too many levels of symbolic links',
+        loop / 'x': 'not a possible path: Too many levels of symbolic links',
+        tmp_path / 'a\0b': 'a path cannot hold a null character',
+    }.items():
+        with pytest.raises(UserError, match=f'^{re.escape(str(path))}: {words}$'):
+            expanded(path)
+
+
+def test_a_path_at_which_nothing_is_is_returned(tmp_path):
+    (tmp_path / 'file').touch()
+    (tmp_path / 'link').symlink_to('nowhere')
+    for name in ('new', 'new/below', 'file/below', 'link'):
+        assert expanded(tmp_path / name) == tmp_path / name
+
+
 def test_one_function_expands_paths():
     files = [file for folder in ('src', 'launch') for file in (REPOSITORY / folder).rglob('*.py')]
     found = {file.name for file in files if re.search(r'expanduser\(', file.read_text())}

@@ -15,15 +15,26 @@ RECORD_BYTES = 1 << 32  # 4 GiB: the records of a run, one per line
 
 
 def expanded(path: str | Path) -> Path:
-    """Return a path with `~` and `~user` replaced by the home folder.
+    """Return a path with `~` and `~user` replaced by the home folder; nothing needs to be there.
 
     Raises:
-        UserError: the user has no home folder.
+        UserError: the user has no home folder, or the path cannot be followed: a name in it is too long or has a null
+            character, a folder may not be entered, or a link leads to itself. `Path.exists` and the like raise some of
+            these as errors of the system, and which ones depends on the version of Python.
     """
+    if '\0' in str(path):
+        raise UserError(f'{path}: a path cannot hold a null character')
     try:
-        return Path(path).expanduser()
+        whole = Path(path).expanduser()
     except RuntimeError:
         raise UserError(f'{path}: there is no home folder {Path(path).parts[0]}; write the whole path') from None
+    try:
+        whole.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise UserError(f'{path}: not a possible path: {error.strerror}') from error
+    return whole
 
 
 def read_regular(path: Path, most: int = CONFIG_BYTES) -> bytes:

@@ -75,6 +75,14 @@ def test_a_short_run_of_each_variant_evaluates_as_often_as_a_run_of_the_sweep(ma
     assert {(config['steps'], config['eval_every'], config['log_every']) for config in configs} == {(20, 5, 5)}
 
 
+@pytest.mark.parametrize('field', ['steps', 'eval_every'])
+def test_a_field_that_only_the_runs_set_is_refused(make, field):
+    whole = make('full')
+    base = {name: value for name, value in whole.sweep.base.items() if name != field}
+    with pytest.raises(UserError, match=rf'^config.{field}: missing; --budget plans with that of .*quickstart.py$'):
+        replace(whole, sweep=replace(whole.sweep, base=base)).timing(20)
+
+
 def test_minutes_are_those_of_the_search_and_of_the_comparison_with_what_is_beside_the_steps(make, tmp_path):
     whole = make('full')
     timing = timed(SweepFolder.of(tmp_path / 'sizing'), whole)

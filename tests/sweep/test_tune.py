@@ -110,6 +110,20 @@ def test_what_cannot_be_searched_is_refused_in_a_line(make, message):
     assert '\n' not in str(refused.value)
 
 
+@pytest.mark.parametrize(('steps', 'words'), [(None, 'missing'), ('x', "wants int, not 'x'")])
+def test_rounds_of_halving_need_a_config_with_steps(tmp_path, steps, words):
+    config, sweep = tmp_path / 'config.py', tmp_path / 'sweep.py'
+    change = 'del config["steps"]' if steps is None else f'config["steps"] = {steps!r}'
+    config.write_text(
+        'from saccade.experiments.causal_lm import quickstart\n\n\ndef get_config():\n'
+        f'    config = quickstart.get_config().to_dict()\n    {change}\n    return config\n'
+    )
+    tune = dict(by=RATES, seeds=[7], halving=dict(steps=[2]))
+    sweep.write_text(f'def get_sweep():\n    return {dict(runs=RUNS, tune=tune)!r}\n')
+    with pytest.raises(UserError, match=rf'^config.steps: .*{words}'):
+        SweepPlan.of(str(config), str(sweep))
+
+
 def test_rounds_of_halving_train_fewer_settings_for_more_steps(make):
     rates = {'schedule.peak': [1e-4, 3e-4, 1e-3, 3e-3, 1e-2]}
     planned = make(runs=RUNS, seeds=2, tune=dict(by=rates, seeds=[7], halving=dict(steps=[2, 4, 6, 8])))

@@ -265,6 +265,21 @@ def test_a_wrong_override_is_refused_naming_the_field(file, override, words):
     assert '\n' not in str(refusal.value)
 
 
+@pytest.mark.parametrize('length', [252, 253, 300])  # with .py, as that of a shipped experiment, 255 are possible
+def test_a_name_that_no_file_can_have_is_refused(length):
+    words = 'not a possible path: File name too long' if length == 300 else 'there is no such file'
+    with pytest.raises(UserError, match=f'^--config=x+: {words}'):
+        load_config(length * 'x')
+
+
+def test_a_file_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    (tmp_path / 'mine.py').write_text('def get_config(): return {"seed": 3}')
+    assert load_config('~/mine.py') == {'seed': 3}
+    with pytest.raises(UserError, match=r'^--config=~nobody-of-this-name/x: there is no home folder'):
+        load_config('~nobody-of-this-name/x')
+
+
 def test_a_file_that_is_no_config_is_refused(tmp_path):
     with pytest.raises(UserError, match='there is no such file'):
         load_config(str(tmp_path / 'absent.py'))

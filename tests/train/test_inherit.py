@@ -106,6 +106,19 @@ def test_what_cannot_be_taken_is_refused_in_one_line(config, spec, field, words)
         config(spec, field)
 
 
+def test_a_place_that_holds_no_model_is_refused(config, tmp_path):
+    (tmp_path / 'config.py').write_text(CONFIG.replace('    return', '    config.seed = 5\n    return'))
+    with pytest.raises(UserError, match=r'^config.inherit: config.seed is 5, not a model$'):
+        config(ENCODER, 'inherit=seed')
+
+
+@pytest.mark.parametrize('field', ['inherit', 'init_from', 'init_part'])
+def test_a_field_that_is_not_text_is_refused(tmp_path, field):
+    (tmp_path / 'config.py').write_text(f'def get_config(): return {{"inherit": "model", "model": None, "{field}": 3}}')
+    with pytest.raises(UserError, match=rf'^config.{field}: must be text, not 3$'):
+        load_config(str(tmp_path / 'config.py'))
+
+
 def test_a_place_that_is_empty_needs_a_run(tmp_path):
     (tmp_path / 'config.py').write_text(CONFIG)
     with pytest.raises(UserError, match=r'^config.init_from: give the run.* of pair\.teacher$'):

@@ -44,7 +44,8 @@ def test_a_folder_that_can_be_made_is_taken_and_nothing_is_left(place, path):
         ('folder', 'it is a folder; name a file'),
         ('file/x', 'there is no folder file'),
         ('/proc/x', 'it cannot be written to: '),
-        (LONG, 'it cannot be written to: File name too long'),
+        (LONG, 'not a possible path: File name too long'),
+        ('~nobody-of-this-name/x', 'there is no home folder ~nobody-of-this-name; '),
         ('a\0b', 'a path cannot hold a null character'),
     ],
 )

@@ -206,7 +206,7 @@ def test_what_training_has_written_is_set_aside(tmp_path):
 @pytest.mark.parametrize(
     ('name', 'words'),
     [
-        ('x' * 300, 'not a possible path of a folder: '),
+        ('x' * 300, 'not a possible path: File name too long'),
         ('~nobody-of-this-name/run', 'there is no home folder ~nobody-of-this-name; '),
     ],
 )

@@ -138,7 +138,14 @@ class SweepPlan:
         return replace(self.sweep, title=f'{self.sweep.title}: tuning{rung}', runs=runs)
 
     def timing(self, steps: int) -> Sweep:
-        """Return a short run of each variant, with as many evaluations as a run of the plan."""
+        """Return a short run of each variant, with as many evaluations as a run of the plan.
+
+        Raises:
+            UserError: the config has no steps or no eval_every, which the sweep may set in its place.
+        """
+        for field in ('steps', 'eval_every'):
+            if field not in self.sweep.base:
+                raise UserError(f'config.{field}: missing; --budget plans with that of {self.sweep.config}')
         whole, every = self.sweep.base['steps'], self.sweep.base['eval_every']
         often = {'eval_every': max(1, min(steps, round(steps * every / whole))), 'log_every': max(1, steps // 4)}
         fields = {**often, 'checkpoint_every': steps}
@@ -257,7 +264,7 @@ class _Variants:
     def _require_shorter(self, steps: int) -> None:
         if any(_sets(point, 'steps') for point in self._points):
             raise UserError('tune.halving: steps is set by runs; the rounds of a search cannot set it as well')
-        whole = load_config(self._config, self._overrides)['steps']
+        whole = Experiment.of(load_config(self._config, self._overrides)).steps
         if steps > whole:
             raise UserError(f'tune.halving.steps: {steps} is more than the {whole} steps of the compared runs')
 

@@ -35,6 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from inspect import Parameter, signature
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from saccade.data.cache import spec
 from saccade.nearest import ours
 from saccade.train.experiment import Experiment
 from saccade.train.init.inherit import inherit
+from saccade.train.process.given import path_of
 from saccade.types import Part, UserError
 
 PREFIX = '--config.'
@@ -106,8 +108,8 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
     x`).
 
     Raises:
-        UserError: the file does not exist, is not Python, imports a missing module, or does not define the function;
-            the function needs arguments, or returns an invalid config.
+        UserError: no file can have this path, or the file does not exist, is not Python, imports a missing module, or
+            does not define the function; the function needs arguments, or returns an invalid config.
     """
     where, path = f'--{flag}={path}', _resolved_path(flag, path)
     if Path(path).suffix == '.json':
@@ -149,13 +151,18 @@ def _called(where: str, names: Mapping[str, Any], function: str) -> Any:
 
 
 def _resolved_path(flag: str, path: str) -> str:
-    """Return the path of a file: as given, or of a shipped one by name: causal_lm/quickstart, heads for a sweep."""
-    if Path(path).exists():
-        return path
+    """Return the path of a file: as given, or of a shipped one by name: causal_lm/quickstart, heads for a sweep.
+
+    Raises:
+        UserError: no file can have this path.
+    """
+    whole = path_of(flag, path)
+    if whole.exists():
+        return str(whole)
     shipped = Path(str(files('saccade.experiments')))
     name = f'{path.removeprefix("experiments/").removesuffix(".py")}.py'
     folders = (shipped, shipped / f'{flag}s')  # sweeps/ and suites/ for --sweep and --suite
-    return next((str(folder / name) for folder in folders if (folder / name).is_file()), path)
+    return next((str(folder / name) for folder in folders if isfile(folder / name)), path)
 
 
 def _compiled(where: str, path: str) -> types.CodeType:

@@ -311,12 +311,7 @@ def absolute(path: str | Path) -> Path:
     """
     if '://' in str(path):
         raise UserError(f'{path}: must be a local folder; mount the bucket, or copy the folder there afterwards')
-    try:
-        folder = expanded(path).absolute()
-        folder.exists()
-    except OSError as error:  # too long
-        raise UserError(f'{path}: not a possible path of a folder: {error.strerror}') from error
-    return folder
+    return expanded(path).absolute()
 
 
 def _is(error: BaseException | None, numbers: Sequence[int]) -> bool:

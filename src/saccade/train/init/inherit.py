@@ -12,6 +12,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from saccade.build import shortened
 from saccade.train.trained import spec_of
 from saccade.types import UserError
 
@@ -20,10 +21,14 @@ def inherit(config: ConfigDict) -> None:
     """Put the model of `init_from` into the config field that `inherit` names; the heads of that field stay.
 
     Raises:
-        UserError: there is no such field; it is empty and stays so; or the field has heads and the model has none.
+        UserError: there is no such field, or it holds no model; it is empty and stays so; the field has heads and the
+            model has none; or one of the three fields that say where from is not text.
     """
     if not config.get('inherit'):
         return
+    for field in ('inherit', 'init_from', 'init_part'):
+        if not isinstance(config.get(field, ''), str):
+            raise UserError(f'config.{field}: must be text, not {shortened(config[field])}')
     init_from = config.get('init_from')
     *parents, name = config.inherit.split('.')
     node = config
@@ -35,6 +40,8 @@ def inherit(config: ConfigDict) -> None:
         raise UserError(f'config.init_from: give the run or the Hugging Face directory of {config.inherit}')
     if not init_from:
         return
+    if not isinstance(node[name], ConfigDict | None):
+        raise UserError(f'config.inherit: config.{config.inherit} is {shortened(node[name])}, not a model')
     spec = spec_of(init_from, config.get('init_part', ''))
     own = {key: value for key, value in (node[name] or {}).items() if key == 'heads'}
     if own and 'heads' not in spec:

@@ -2,12 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flags shared by launchers, and checks of given flags: no flag without effect, no empty text."""
 
+from pathlib import Path
+
 from absl.flags import FlagHolder
 
 from saccade.paths import expanded
 from saccade.types import UserError
 
 CHECKPOINTS = ('latest', 'best', 'average')  # checkpoints of a run, the values of --checkpoint
+
+
+def path_of(flag: str, path: str) -> Path:
+    """Return the path that a flag gives, with `~` replaced by the home folder.
+
+    Raises:
+        UserError: as for `expanded`; the message names the flag.
+    """
+    try:
+        return expanded(path)
+    except UserError as error:
+        raise UserError(f'--{flag}={error}') from None
 
 
 def refuse_given(where: str, *flags: FlagHolder) -> None:
@@ -44,5 +58,5 @@ def require_files(*flags: FlagHolder) -> None:
     """
     for flag in flags:
         for path in [flag.value] if isinstance(flag.value, str) else flag.value or ():
-            if not expanded(path).exists():
+            if not path_of(flag.name, path).exists():
                 raise UserError(f'{path}: there is no such file')

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from saccade.paths import expanded
+from saccade.train.process.given import path_of
 from saccade.types import UserError
 
 
@@ -17,6 +17,7 @@ def require_file(flag: str, path: str) -> None:
     Raises:
         UserError: the file cannot be written; the message names the flag.
     """
+    path_of(flag, path)
     with _named(flag, path):
         file = Path(path)
         if file.is_dir():
@@ -33,12 +34,8 @@ def require_folder(flag: str, path: str) -> None:
     Raises:
         UserError: the folder cannot be used; the message names the flag.
     """
-    try:
-        folder = expanded(path)
-    except UserError as error:
-        raise UserError(f'--{flag}={error}') from None
+    folder = path_of(flag, path).absolute()
     with _named(flag, path):
-        folder = folder.absolute()
         there = next(each for each in (folder, *folder.parents) if each.exists())
         if not there.is_dir():
             raise UserError(f'--{flag}={path}: {there} is a file; name a folder')
@@ -48,10 +45,7 @@ def require_folder(flag: str, path: str) -> None:
 
 @contextmanager
 def _named(flag: str, path: str) -> Iterator[None]:
-    if '\0' in path:  # Python's own error for this differs between 3.11 and 3.13
-        raise UserError(f'--{flag}={path}: a path cannot hold a null character')
     try:
         yield
-    except (OSError, ValueError) as error:  # of a path that no system supports
-        reason = getattr(error, 'strerror', None) or error
-        raise UserError(f'--{flag}={path}: it cannot be written to: {reason}') from None
+    except OSError as error:
+        raise UserError(f'--{flag}={path}: it cannot be written to: {error.strerror}') from None
