@@ -20,6 +20,7 @@ from test_hub_seq2seq import GATED, MARIAN, T5
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import BERT
 from saccade.data.tokenizer.word_piece import WordPiece
+from saccade.hub.describe import describe
 from saccade.hub.export import Format, Source, export
 from saccade.hub.family import ONE_TEXT, families, find_family
 from saccade.hub.load import load, spec_of
@@ -305,6 +306,19 @@ def test_the_end_of_a_caption_is_named_where_clip_pools_it(tmp_path):
     assert {name: texts[f'{name}_token_id'] for name in ids} == ids
     assert not (tmp_path / 'out' / 'generation_config.json').exists()
     assert load(tmp_path / 'out').open_tokenizer().encode('a red') == tokenizer.encode('a red')
+
+
+@pytest.mark.parametrize(
+    ('name', 'vocabulary', 'start'),
+    [('bart', 11, 2), ('t5', 11, 0), ('mbart', 11, 0), ('marian', 11, 0), ('marian', 58_101, 58_100)],
+)
+def test_without_a_tokenizer_a_target_starts_with_the_token_of_the_family(name, vocabulary, start):
+    """Or with token 0, where the model has no such token."""
+    family, config = find_family(name), SMALL[name] | {'vocab_size': vocabulary, 'scale_embedding': False}
+    model, inputs = build(family.spec(family.keys.settings(config))), jax.tree.map(jnp.asarray, 2 * ONE_TEXT)
+    params = jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False))['params']
+    shapes = {path: leaf.shape for path, leaf in flatten_dict(params, sep='/').items()}
+    assert describe(model, shapes, {}, name).config['decoder_start_token_id'] == start
 
 
 def test_an_existing_folder_is_left_alone(tmp_path):

@@ -18,6 +18,7 @@ from test_encoder_hub_oracle import CASES as ENCODERS
 from test_encoder_hub_oracle import model_of
 from test_hub_oracle import CASES as DECODERS
 from test_seq2seq_hub_oracle import CASES as TRANSLATORS
+from test_seq2seq_hub_oracle import NEW_TOKENS, READ, SOURCE, Loaded
 from test_vision_hub_oracle import SIZES
 
 from saccade.build import build
@@ -221,6 +222,20 @@ def test_a_translation_model_of_ours_has_the_same_logits_there(tmp_path):
         logits = theirs(torch.tensor(np.asarray(source)), decoder_input_ids=torch.tensor(np.asarray(target))).logits
     assert np.asarray(ours).std() > 100 * TOLERANCE
     np.testing.assert_allclose(logits.numpy(), ours, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize('name', TRANSLATORS)
+def test_an_encoder_decoder_without_a_tokenizer_generates_there(name, tmp_path):
+    (tmp_path / 'in').mkdir()
+    make, settings = TRANSLATORS[name]
+    make(tmp_path / 'in', **settings)
+    pretrained = load(tmp_path / 'in')
+    config = export(Source(build(pretrained.spec), pretrained.params), tmp_path / 'out').config
+    theirs = opened(tmp_path / 'out', *config['architectures'])
+    found = theirs.generate(torch.tensor(SOURCE), max_new_tokens=NEW_TOKENS, do_sample=False, num_beams=1)
+    start = config['decoder_start_token_id']
+    assert start in range(config['vocab_size'])
+    np.testing.assert_array_equal(found, Loaded(tmp_path / 'out').greedy(np.ones_like(READ), start))
 
 
 TRAINERS = {

@@ -123,9 +123,9 @@ class Loaded:
     def _call(self, *rest: Any) -> jax.Array:
         return jax.jit(lambda *rest: self.model.apply(*rest, False))(*rest)
 
-    def read(self) -> Any:
+    def read(self, present: np.ndarray = READ) -> Any:
         read = jax.jit(lambda *rest: self.model.apply(*rest, 1 + NEW_TOKENS, method='encode'))
-        return read(self.params, SOURCE, _context(READ))
+        return read(self.params, SOURCE, _context(present))
 
     def in_steps(self) -> np.ndarray:
         state, parts = self.read(), []
@@ -136,8 +136,8 @@ class Loaded:
             parts.append(part)
         return np.concatenate(parts, axis=1)
 
-    def greedy(self) -> np.ndarray:
-        state, written = self.read(), [np.zeros((len(SOURCE), 1), int)]
+    def greedy(self, present: np.ndarray = READ, start: int = 0) -> np.ndarray:
+        state, written = self.read(present), [np.full((len(SOURCE), 1), start)]
         for _ in range(NEW_TOKENS):
             logits, state = self._step(self.params, written[-1], np.ones_like(written[-1]), state)
             written.append(np.argmax(logits, axis=-1))
