@@ -76,6 +76,7 @@ SMALL: dict[str, dict[str, Any]] = {
     'gpt_neox, one after another': NEOX | {'use_parallel_residual': False, 'tie_word_embeddings': True},
     'opt': OPT,
     'opt, norms after': OPT | {'do_layer_norm_before': False, 'enable_bias': False},
+    'opt, a narrow embedding': OPT | {'word_embed_proj_dim': 8, 'do_layer_norm_before': False},
     'opt, no last norm': OPT | {'_remove_final_layer_norm': True, 'layer_norm_elementwise_affine': False},
     'phi': PHI,
     'phi, normed': PHI | {'qk_layernorm': True, 'hidden_size': 32},

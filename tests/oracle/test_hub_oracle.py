@@ -132,6 +132,12 @@ OTHERS = {
         'OPTForCausalLM',
         OPT | {'do_layer_norm_before': False, 'activation_function': 'gelu', 'tie_word_embeddings': False},
     ),
+    'opt, a narrow embedding, norms after': (
+        'OPTForCausalLM', OPT | {'do_layer_norm_before': False, 'word_embed_proj_dim': 20},
+    ),
+    'opt, a wide embedding, untied': (
+        'OPTForCausalLM', OPT | {'word_embed_proj_dim': 40, 'tie_word_embeddings': False},
+    ),
     'opt, no biases, no last norm': (
         'OPTForCausalLM',
         OPT | {'enable_bias': False, 'layer_norm_elementwise_affine': False, '_remove_final_layer_norm': True},

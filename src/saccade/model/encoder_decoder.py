@@ -120,7 +120,7 @@ class EncoderDecoder(Module):
             if cross is None:
                 raise UserError(f'{_NAME}: {block.name} of the decoder has no cross, so that it cannot read the source')
             _refuse_distances(cross)
-        own, given = (decoder.vocabulary, decoder.width), (encoder.vocabulary, encoder.embedding_width or encoder.width)
+        own, given = ((each.vocabulary, each.embedding_width or each.width) for each in (decoder, encoder))
         if self.shared_embedding and encoder.vocabulary is None:
             raise UserError(f'{_NAME}: the encoder has no vocabulary to share; set shared_embedding to False')
         if self.shared_embedding and given != own:
