@@ -90,6 +90,13 @@ SMALL: dict[str, dict[str, Any]] = {
     'mamba2, groups, no bias of the convolution': MAMBA | {'n_groups': 2, 'use_conv_bias': False, 'chunk_size': 3},
     'bart': BART,
     'mbart': BART | {'model_type': 'mbart'},
+    **{
+        f'{name.lower()}, {name}{ending}': BART | TWO_CLASSES | {
+            'model_type': name.lower(), 'architectures': [f'{name}{ending}'],
+        }
+        for name in ('Bart', 'MBart')
+        for ending in ('Model', 'ForSequenceClassification', 'ForQuestionAnswering')
+    },
     'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},
     'mt5': T5 | {'model_type': 'mt5'},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
@@ -108,6 +115,13 @@ SMALL: dict[str, dict[str, Any]] = {
     'deit': VIT | {'model_type': 'deit', 'qkv_bias': False},
     'clip': CLIP | {'vision_config': TOWER, 'text_config': WORDS, 'projection_dim': 5},
     'siglip': SIGLIP | {'vision_config': TOWER, 'text_config': WORDS | {'pad_token_id': 3, 'projection_size': 8}},
+    **{
+        f'modernbert, {architecture}': MODERN | TWO_CLASSES | {'architectures': [architecture]}
+        for architecture in find_family('modernbert').heads
+    },
+    'modernbert, mean': MODERN | TWO_CLASSES | {
+        'architectures': ['ModernBertForSequenceClassification'], 'classifier_pooling': 'mean',
+    },
     **{
         f'{name}, {architecture}': config | TWO_CLASSES | {'model_type': name, 'architectures': [architecture]}
         for name, config in CONFIGS.items()

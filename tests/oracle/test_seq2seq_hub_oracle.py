@@ -181,6 +181,25 @@ def test_greedy_decoding(pair):
     np.testing.assert_array_equal(ours.greedy(), expected.numpy())
 
 
+@pytest.mark.parametrize('family', ['Bart', 'MBart'])
+@pytest.mark.parametrize('ending', ['ForSequenceClassification', 'ForQuestionAnswering'])
+def test_heads_of_a_text_that_is_read_twice(tmp_path, family, ending):
+    """A text ends with token 1 there."""
+    kind = {'num_labels': 5} if ending == 'ForSequenceClassification' else {}
+    theirs = marian(tmp_path, f'{family}{ending}', **kind, decoder_start_token_id=3, eos_token_id=1)
+    with torch.no_grad():
+        found = theirs(torch.tensor(SOURCE), attention_mask=torch.tensor(READ))
+    pretrained = load(tmp_path)
+    ours = build(pretrained.spec)().apply({'params': pretrained.params}, jnp.asarray(SOURCE), _context(READ), False)
+    if ending == 'ForSequenceClassification':
+        wanted, made = found.logits.numpy(), ours['pooled']
+    else:
+        wanted = np.stack([found.start_logits, found.end_logits], axis=-1)[READ != 0]
+        made = ours['tokens'][READ != 0]
+    assert wanted.std() > LEAST_SPREAD
+    np.testing.assert_allclose(made, wanted, atol=TOLERANCE, rtol=0)
+
+
 COUNTS = {
     60_506_624: {'d_model': 512, 'd_ff': 2048, 'num_layers': 6, 'num_heads': 8},
     76_961_152: {'d_model': 512, 'd_ff': 1024, 'num_layers': 8, 'num_heads': 6, **T5['1.1']},

@@ -122,7 +122,7 @@ class Family:
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
     """
 
-    template: Mapping[str, Any]
+    template: Any
     weights: tuple[Weight, ...]
     prefix: str
     copies: Mapping[str, str]

@@ -69,7 +69,7 @@ class EncoderDecoder(Module):
         Raises:
             UserError: they are incompatible.
         """
-        self._refuse()
+        self.refuse()
         self.source_tower, self.target_tower = self.encoder(name='encoder'), self.decoder(name='decoder')
 
     def __call__(
@@ -112,8 +112,8 @@ class EncoderDecoder(Module):
         read = Source(hidden, reading.context.positions, reading.context.segments)
         return read, reading.table if self.shared_embedding else None
 
-    def _refuse(self) -> None:
-        """Raise an error if encoder and decoder are incompatible."""
+    def refuse(self) -> None:
+        """Raise a UserError if encoder and decoder are incompatible."""
         encoder, decoder = self.encoder(parent=None), self.decoder(parent=None)
         for block in decoder.blocks:
             cross = dict(block.arguments).get('cross')
