@@ -48,6 +48,19 @@ MODERN = LLAMA | {
 MAMBA = LLAMA | {
     'model_type': 'mamba2', 'num_heads': 4, 'head_dim': 6, 'state_size': 5, 'n_groups': 1, 'attention_bias': None,
 }  # fmt: skip
+NEXT = EXPERTS | {
+    'model_type': 'qwen3_next', 'mlp_bias': None, 'num_hidden_layers': 4, 'head_dim': 8, 'num_experts': 3,
+    'moe_intermediate_size': 5, 'shared_expert_intermediate_size': 6, 'linear_num_key_heads': 2,
+    'linear_num_value_heads': 4, 'linear_key_head_dim': 5, 'linear_value_head_dim': 3,
+}  # fmt: skip
+KIMI = {
+    key: value for key, value in EXPERTS.items() if not key.endswith('_bias')
+} | {
+    'model_type': 'kimi_linear', 'model_max_length': 9, 'max_position_embeddings': None, 'num_local_experts': None,
+    'num_experts_per_tok': None, 'num_experts': 3, 'num_experts_per_token': 2, 'moe_intermediate_size': 5,
+    'kv_lora_rank': 4, 'qk_rope_head_dim': 2, 'qk_nope_head_dim': 3, 'v_head_dim': 3, 'linear_head_dim': 4,
+    'linear_num_heads': 2, 'num_hidden_layers': 6,
+}  # fmt: skip
 TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
 SMALL: dict[str, dict[str, Any]] = {
     'gpt2': GPT2,
@@ -82,6 +95,13 @@ SMALL: dict[str, dict[str, Any]] = {
     'phi, normed': PHI | {'qk_layernorm': True, 'hidden_size': 32},
     'mixtral': EXPERTS | {'model_type': 'mixtral', 'mlp_bias': None},
     'qwen3_moe': EXPERTS | {'model_type': 'qwen3_moe', 'mlp_only_layers': [0], 'moe_intermediate_size': 5},
+    'qwen3_next': NEXT,
+    'qwen3_next, another pattern': NEXT | {
+        'num_hidden_layers': 3, 'layer_types': ['full_attention', 'linear_attention', 'linear_attention'],
+        'mlp_only_layers': [1], 'linear_num_value_heads': 2,
+    },
+    'kimi_linear': KIMI,
+    'kimi_linear, latent queries': KIMI | {'q_lora_rank': 3, 'num_shared_experts': 2, 'num_hidden_layers': 3},
     'modernbert': MODERN,
     'modernbert, every bias, trunk': MODERN | {
         'norm_bias': True, 'classifier_bias': True, 'architectures': ['ModernBertModel'], 'num_hidden_layers': 1,
