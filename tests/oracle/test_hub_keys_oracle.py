@@ -286,6 +286,14 @@ OF_FAMILY = {
     ('gemma3_text', 'layer_types'): ['full_attention', 'sliding_attention', 'full_attention'],
     ('modernbert', 'layer_types'): ['sliding_attention', 'full_attention', 'full_attention'],
     ('qwen3_moe', 'mlp_only_layers'): [0],
+    ('qwen3_next', 'mlp_only_layers'): [0],
+    ('qwen3_next', 'layer_types'): ['full_attention', 'linear_attention'],
+    ('qwen3_next', 'rope_parameters'): {
+        'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 50.0, 'partial_rotary_factor': 0.5
+    },
+    ('kimi_linear', 'layer_types'): ['full_attention', 'linear_attention'],
+    ('kimi_linear', 'mlp_layer_types'): ['sparse', 'dense'],
+    ('kimi_linear', 'q_lora_rank'): 5,
     ('modernbert', 'classifier_pooling'): 'mean',
     ('mixtral', 'head_dim'): 6,
     ('mixtral', 'sliding_window'): 3,
@@ -297,6 +305,11 @@ OF_FAMILY = {
 ALSO = {
     ('gemma3_text', '', 'num_hidden_layers'): {'layer_types': 3 * ['sliding_attention', 'full_attention']},
     ('modernbert', '', 'num_hidden_layers'): {'layer_types': 3 * ['full_attention', 'sliding_attention']},
+    ('qwen3_next', '', 'num_hidden_layers'): {'layer_types': 2 * ['linear_attention', 'full_attention']},
+    ('kimi_linear', '', 'num_hidden_layers'): {
+        'layer_types': 2 * ['linear_attention', 'full_attention'],
+        'mlp_layer_types': 2 * ['dense', 'sparse'],
+    },
     ('mamba2', '', 'expand'): {'num_heads': 8},
     ('mamba2', '', 'hidden_size'): {'num_heads': 8},
     ('mamba2', '', 'num_heads'): {'head_dim': 4},

@@ -12,35 +12,31 @@ from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.seq2seq import LAYER, LEARNED
 from saccade.hub.setting import read
-from saccade.hub.template import Config, OneOf, Rate, Setting
+from saccade.hub.template import Config, OneOf, Rate, Setting, either
 
 _WORDS = Words(
     inner='ffn_dim', activation='activation_function', dropout='dropout', weights_dropout='attention_dropout'
 )
 _AFFINE, _BIAS = Setting('layer_norm_elementwise_affine', bool, True), Setting('enable_bias', bool, True)
 _NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': 1e-5, 'scale': _AFFINE, 'bias': _AFFINE}
+_BEFORE = 'do_layer_norm_before'
 _PARTS = parts(_WORDS, _NORM, _BIAS, bias=_BIAS, output_bias=_BIAS)
 
 
-def _before(config: Config) -> str:
-    return 'before' if read(config, 'do_layer_norm_before', bool, True) else ''
-
-
 def _last(config: Config) -> str:
-    return '' if read(config, '_remove_final_layer_norm', bool, False) else _before(config)
+    removed, before = read(config, '_remove_final_layer_norm', bool, False), read(config, _BEFORE, bool, True)
+    return 'norm' if before and not removed else ''
 
 
 FAMILY = Family(
     template(
         OneOf(
             _last,
-            {'before': _NORM, '': {'use': 'norm.none:NoNorm'}},
+            {'norm': _NORM, '': {'use': 'norm.none:NoNorm'}},
             lambda name: {'_remove_final_layer_norm': not name},
         ),
-        OneOf(
-            _before,
-            {'before': {'use': 'block.pre_norm:PreNorm', **_PARTS}, '': {'use': 'block.post_norm:PostNorm', **_PARTS}},
-            lambda name: {'do_layer_norm_before': bool(name)},
+        either(
+            _BEFORE, True, {'use': 'block.pre_norm:PreNorm', **_PARTS}, {'use': 'block.post_norm:PostNorm', **_PARTS}
         ),
         embedding_width=Narrow('word_embed_proj_dim', int, None),
         tied=Setting('tie_word_embeddings', bool, True),
