@@ -10,13 +10,14 @@ import json
 
 from absl import flags
 
-from saccade.train.process.given import refuse_given, require_content
+from saccade.train.process.given import DTYPES, refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+DTYPE = flags.DEFINE_enum('dtype', 'float32', DTYPES, 'Type of the parameters and of the computation.')
 PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
 TEXT = flags.DEFINE_multi_string('text', [], 'A text; may be repeated.')
 WORD = flags.DEFINE_string('word', None, 'Compare the occurrences of this word instead of whole texts.')
@@ -57,7 +58,7 @@ def main(overrides: list[str]) -> None:
         refuse_given('with --word', POOL)
     if OUT.value:
         require_file('out', OUT.value)
-    trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
+    trained = open_trained(WORKDIR.value, INIT_FROM.value, dtype=DTYPE.value).only(PART.value)
     embedder = Embedder(trained.model, trained.params, trained.tokenizer, LAYER.value, OVERLAP.value)
     found: list[CosineComparison | Neighbours] = []
     if TEXT.value:

@@ -14,12 +14,13 @@ from dataclasses import asdict
 
 from absl import flags
 
-from saccade.train.process.given import refuse_given, require_content
+from saccade.train.process.given import DTYPES, refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+DTYPE = flags.DEFINE_enum('dtype', 'float32', DTYPES, 'Type of the parameters and of the computation.')
 TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] for each gap.')
 PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
 MODE = flags.DEFINE_string(
@@ -46,7 +47,7 @@ def main(overrides: list[str]) -> None:
     if TEXT.value is None:
         raise UserError('give --text="...", with [MASK] for each gap')
     require_content(TEXT)
-    trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
+    trained = open_trained(WORKDIR.value, INIT_FROM.value, dtype=DTYPE.value).only(PART.value)
     if isinstance(trained.model, Seq2Seq):
         refuse_given('on a sequence-to-sequence model', TOP, TURNS)
         found = open_gap_filler(trained, MODE.value).fill(TEXT.value)

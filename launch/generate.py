@@ -12,12 +12,13 @@ from dataclasses import asdict
 
 from absl import flags
 
-from saccade.train.process.given import refuse_given
+from saccade.train.process.given import DTYPES, refuse_given
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+DTYPE = flags.DEFINE_enum('dtype', 'float32', DTYPES, 'Type of the parameters and of the computation.')
 PROMPT = flags.DEFINE_string('prompt', '', 'Text to continue; empty: a document from its beginning.')
 MAX_TOKENS = flags.DEFINE_integer(
     'max_tokens', None, 'Maximum number of new tokens; default: 200, or the rest of the context.', 1
@@ -60,7 +61,7 @@ def main(overrides: list[str]) -> None:
     if GREEDY.value:
         settings['temperature'] = 0.0
     Sampler(**settings)  # raises an error before a model is read
-    trained, key = open_trained(WORKDIR.value, INIT_FROM.value), jax.random.key(SEED.value)
+    trained, key = open_trained(WORKDIR.value, INIT_FROM.value, dtype=DTYPE.value), jax.random.key(SEED.value)
     generation = trained.generation or Generation.of_run(trained.tokenizer)
     generation.warn()
     sampler = generation.sampler(**settings)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from absl import flags
 
 from saccade.decode.batches import ENCODED
-from saccade.train.process.given import CHECKPOINTS, require_content
+from saccade.train.process.given import CHECKPOINTS, DTYPES, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.types import UserError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+DTYPE = flags.DEFINE_enum('dtype', 'float32', DTYPES, 'Type of the parameters and of the computation.')
 PART = flags.DEFINE_string('part', '', 'Model of the run, if it trained several together.')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
 CORPUS = flags.DEFINE_string('corpus', None, 'File to search, one text per line.')
@@ -64,7 +65,9 @@ def main(overrides: list[str]) -> None:
     corpus = SearchCorpus.read(Path(CORPUS.value))
     pairs = labelled_pairs(Path(PAIRS.value), corpus) if PAIRS.value else None
     queries = None if pairs else QUERY.value or texts_of(None, FILE.value)
-    options = SearchOptions(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)
+    options = SearchOptions(
+        WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value, DTYPE.value
+    )
     encoder, index = open_search(options, corpus)
     if pairs:
         _measure(encoder, index, *pairs)

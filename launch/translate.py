@@ -14,13 +14,14 @@ from pathlib import Path
 from absl import flags
 
 from saccade.decode.batches import TRANSLATED
-from saccade.train.process.given import CHECKPOINTS, refuse_given, require_content
+from saccade.train.process.given import CHECKPOINTS, DTYPES, refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+DTYPE = flags.DEFINE_enum('dtype', 'float32', DTYPES, 'Type of the parameters and of the computation.')
 START = flags.DEFINE_string('start', None, 'Special token that starts a target, for a Hugging Face directory.')
 MODE = flags.DEFINE_string('mode', None, 'Special token before each text, for a model with several modes: "[S]".')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
@@ -64,7 +65,7 @@ def main(overrides: list[str]) -> None:
         raise UserError('--alignment draws one text; give it with --text')
     texts, rows = texts_of(TEXT.value, FILE.value), BATCH.value if TEXT.value is None else 1
     options = TranslationOptions(
-        WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows
+        WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows, DTYPE.value
     )
     translator = open_translator(options)
     if MODE.value is not None:

@@ -19,7 +19,7 @@ from absl import flags
 from saccade.decode.batches import COMPARED
 from saccade.nearest import listed
 from saccade.paths import expanded
-from saccade.train.process.given import CHECKPOINTS, refuse_given, require_content, require_files
+from saccade.train.process.given import CHECKPOINTS, DTYPES, refuse_given, require_content, require_files
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.types import UserError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+DTYPE = flags.DEFINE_enum('dtype', 'float32', DTYPES, 'Type of the parameters and of the computation.')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
 IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; may be repeated.')
 FOLDER = flags.DEFINE_string('folder', None, 'Folder with a folder of images for each class, instead of --image.')
@@ -67,7 +68,7 @@ def main(overrides: list[str]) -> None:
     require_files(IMAGE)
     path = WORKDIR.value or INIT_FROM.value
     labelled = None if IMAGE.value else _labelled(path)
-    zero_shot = open_zero_shot(path, CHECKPOINT.value, BATCH.value)
+    zero_shot = open_zero_shot(path, CHECKPOINT.value, BATCH.value, DTYPE.value)
     if labelled:
         _measure(zero_shot, *labelled)
     else:

@@ -182,13 +182,14 @@ class Loaded:
         return inside.run(names, edits_of(inside.places, changes))
 
 
-def load(path: str, which: str = 'latest') -> Loaded:
+def load(path: str, which: str = 'latest', dtype: str = 'float32') -> Loaded:
     """Open a run or a local Hugging Face directory.
 
     Args:
         which: 'latest' or 'best' checkpoint of a run, or 'average', the averaged parameters of its latest.
+        dtype: of the parameters, and so of the computation: 'float32' or 'bfloat16'.
 
     Raises:
         UserError: the path is neither, or cannot be used.
     """
-    return Loaded(path, which, open_trained(init_from=path, which=which))
+    return Loaded(path, which, open_trained(init_from=path, which=which, dtype=dtype))

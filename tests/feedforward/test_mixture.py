@@ -499,3 +499,16 @@ def test_settings_that_cannot_be_are_refused(fields, message):
 def test_what_is_no_router_is_refused():
     with pytest.raises(UserError, match='is not a Router'):
         build(spec(4, 2, MLP))
+
+
+def test_a_shared_expert_may_have_a_gate():
+    layer = build(spec(4, 2, shared=GATED, shared_gate={'use': 'jax.nn:sigmoid'}))()
+    params = drawn(layer)
+    own = {name: leaf for name, leaf in params.items() if name != 'shared_gate_kernel'}
+    whole = build(spec(4, 2, shared=GATED))().apply({'params': own}, X)
+    shared = build(GATED)().apply({'params': params['shared']}, X)
+    gate = jax.nn.sigmoid(X @ params['shared_gate_kernel'])
+    found = layer.apply({'params': params}, X)
+    np.testing.assert_allclose(found, whole - (1 - gate) * shared, atol=1e-4)
+    with pytest.raises(UserError, match='shared_gate has no effect without shared'):
+        drawn(build(spec(4, 2, shared_gate={'use': 'jax.nn:sigmoid'}))())

@@ -37,6 +37,7 @@ CONFIGS = {
     },
     'electra': BASE | {'embedding_size': 5},
 }  # fmt: skip
+MODERN = {key: value for key, value in BASE.items() if not key.endswith(('_act', '_prob', 'type_vocab_size'))}
 
 
 def outputs(pretrained: Pretrained) -> dict[str, np.ndarray]:
@@ -50,7 +51,7 @@ def outputs(pretrained: Pretrained) -> dict[str, np.ndarray]:
 
 def config_alone(folder, family, **settings):
     """A folder without tensors."""
-    (folder / 'config.json').write_text(json.dumps({'model_type': family} | CONFIGS[family] | settings))
+    (folder / 'config.json').write_text(json.dumps({'model_type': family} | CONFIGS.get(family, MODERN) | settings))
     return folder
 
 
@@ -265,6 +266,11 @@ def test_a_size_by_its_second_name(tmp_path):
         ('albert', {'inner_group_num': 2}, 'inner_group_num is 2, which cannot be represented; only 1 can'),
         ('distilbert', {'n_layers': 0}, 'n_layers must be a whole number, from 1 to 100,000,000, not 0'),
         ('electra', {'embedding_size': None}, 'embedding_size is missing'),
+        (
+            'modernbert',
+            {'architectures': ['ModernBertForSequenceClassification'], 'classifier_pooling': 'maximum'},
+            "classifier_pooling is 'maximum', which cannot be represented; only 'cls', 'mean' can",
+        ),
         ('distilbert', {'hidden_size': 24}, 'hidden_size is 24, but dim, which is the same setting, is 12'),
         (
             'bert',

@@ -20,6 +20,7 @@ from test_hub_seq2seq import GATED, MARIAN, T5
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import BERT
 from saccade.data.tokenizer.word_piece import WordPiece
+from saccade.hub.describe import describe
 from saccade.hub.export import Format, Source, export
 from saccade.hub.family import ONE_TEXT, families, find_family
 from saccade.hub.load import load, spec_of
@@ -46,6 +47,19 @@ MODERN = LLAMA | {
 }  # fmt: skip
 MAMBA = LLAMA | {
     'model_type': 'mamba2', 'num_heads': 4, 'head_dim': 6, 'state_size': 5, 'n_groups': 1, 'attention_bias': None,
+}  # fmt: skip
+NEXT = EXPERTS | {
+    'model_type': 'qwen3_next', 'mlp_bias': None, 'num_hidden_layers': 4, 'head_dim': 8, 'num_experts': 3,
+    'moe_intermediate_size': 5, 'shared_expert_intermediate_size': 6, 'linear_num_key_heads': 2,
+    'linear_num_value_heads': 4, 'linear_key_head_dim': 5, 'linear_value_head_dim': 3,
+}  # fmt: skip
+KIMI = {
+    key: value for key, value in EXPERTS.items() if not key.endswith('_bias')
+} | {
+    'model_type': 'kimi_linear', 'model_max_length': 9, 'max_position_embeddings': None, 'num_local_experts': None,
+    'num_experts_per_tok': None, 'num_experts': 3, 'num_experts_per_token': 2, 'moe_intermediate_size': 5,
+    'kv_lora_rank': 4, 'qk_rope_head_dim': 2, 'qk_nope_head_dim': 3, 'v_head_dim': 3, 'linear_head_dim': 4,
+    'linear_num_heads': 2, 'num_hidden_layers': 6,
 }  # fmt: skip
 TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
 SMALL: dict[str, dict[str, Any]] = {
@@ -75,11 +89,19 @@ SMALL: dict[str, dict[str, Any]] = {
     'gpt_neox, one after another': NEOX | {'use_parallel_residual': False, 'tie_word_embeddings': True},
     'opt': OPT,
     'opt, norms after': OPT | {'do_layer_norm_before': False, 'enable_bias': False},
+    'opt, a narrow embedding': OPT | {'word_embed_proj_dim': 8, 'do_layer_norm_before': False},
     'opt, no last norm': OPT | {'_remove_final_layer_norm': True, 'layer_norm_elementwise_affine': False},
     'phi': PHI,
     'phi, normed': PHI | {'qk_layernorm': True, 'hidden_size': 32},
     'mixtral': EXPERTS | {'model_type': 'mixtral', 'mlp_bias': None},
     'qwen3_moe': EXPERTS | {'model_type': 'qwen3_moe', 'mlp_only_layers': [0], 'moe_intermediate_size': 5},
+    'qwen3_next': NEXT,
+    'qwen3_next, another pattern': NEXT | {
+        'num_hidden_layers': 3, 'layer_types': ['full_attention', 'linear_attention', 'linear_attention'],
+        'mlp_only_layers': [1], 'linear_num_value_heads': 2,
+    },
+    'kimi_linear': KIMI,
+    'kimi_linear, latent queries': KIMI | {'q_lora_rank': 3, 'num_shared_experts': 2, 'num_hidden_layers': 3},
     'modernbert': MODERN,
     'modernbert, every bias, trunk': MODERN | {
         'norm_bias': True, 'classifier_bias': True, 'architectures': ['ModernBertModel'], 'num_hidden_layers': 1,
@@ -88,6 +110,13 @@ SMALL: dict[str, dict[str, Any]] = {
     'mamba2, groups, no bias of the convolution': MAMBA | {'n_groups': 2, 'use_conv_bias': False, 'chunk_size': 3},
     'bart': BART,
     'mbart': BART | {'model_type': 'mbart'},
+    **{
+        f'{name.lower()}, {name}{ending}': BART | TWO_CLASSES | {
+            'model_type': name.lower(), 'architectures': [f'{name}{ending}'],
+        }
+        for name in ('Bart', 'MBart')
+        for ending in ('Model', 'ForSequenceClassification', 'ForQuestionAnswering')
+    },
     'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},
     'mt5': T5 | {'model_type': 'mt5'},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
@@ -106,6 +135,13 @@ SMALL: dict[str, dict[str, Any]] = {
     'deit': VIT | {'model_type': 'deit', 'qkv_bias': False},
     'clip': CLIP | {'vision_config': TOWER, 'text_config': WORDS, 'projection_dim': 5},
     'siglip': SIGLIP | {'vision_config': TOWER, 'text_config': WORDS | {'pad_token_id': 3, 'projection_size': 8}},
+    **{
+        f'modernbert, {architecture}': MODERN | TWO_CLASSES | {'architectures': [architecture]}
+        for architecture in find_family('modernbert').heads
+    },
+    'modernbert, mean': MODERN | TWO_CLASSES | {
+        'architectures': ['ModernBertForSequenceClassification'], 'classifier_pooling': 'mean',
+    },
     **{
         f'{name}, {architecture}': config | TWO_CLASSES | {'model_type': name, 'architectures': [architecture]}
         for name, config in CONFIGS.items()
@@ -305,6 +341,19 @@ def test_the_end_of_a_caption_is_named_where_clip_pools_it(tmp_path):
     assert {name: texts[f'{name}_token_id'] for name in ids} == ids
     assert not (tmp_path / 'out' / 'generation_config.json').exists()
     assert load(tmp_path / 'out').open_tokenizer().encode('a red') == tokenizer.encode('a red')
+
+
+@pytest.mark.parametrize(
+    ('name', 'vocabulary', 'start'),
+    [('bart', 11, 2), ('t5', 11, 0), ('mbart', 11, 0), ('marian', 11, 0), ('marian', 58_101, 58_100)],
+)
+def test_without_a_tokenizer_a_target_starts_with_the_token_of_the_family(name, vocabulary, start):
+    """Or with token 0, where the model has no such token."""
+    family, config = find_family(name), SMALL[name] | {'vocab_size': vocabulary, 'scale_embedding': False}
+    model, inputs = build(family.spec(family.keys.settings(config))), jax.tree.map(jnp.asarray, 2 * ONE_TEXT)
+    params = jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False))['params']
+    shapes = {path: leaf.shape for path, leaf in flatten_dict(params, sep='/').items()}
+    assert describe(model, shapes, {}, name).config['decoder_start_token_id'] == start
 
 
 def test_an_existing_folder_is_left_alone(tmp_path):

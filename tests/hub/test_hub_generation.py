@@ -4,8 +4,12 @@
 
 import json
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import saccade
 from saccade.data.tokenizer.tokenizer import Around
 from saccade.data.tokenizer.word import Word
 from saccade.decode.rules import TokenRules
@@ -71,3 +75,16 @@ def test_a_chat_template_of_another_form_is_refused(words, found):
     write(words / 'tokenizer_config.json', chat_template=found)
     with pytest.raises(UserError, match=r'tokenizer_config\.json: chat_template must be a text'):
         load(words)
+
+
+def test_a_folder_in_bfloat16_generates_and_embeds(words):
+    found = {dtype: saccade.load(str(words), dtype=dtype) for dtype in ('float32', 'bfloat16')}
+    rounded = jax.tree.map(lambda leaf: np.asarray(leaf, jnp.bfloat16), found['float32'].params)
+    jax.tree.map(np.testing.assert_array_equal, found['bfloat16'].params, rounded)
+    assert {leaf.dtype for leaf in jax.tree.leaves(found['bfloat16'].params)} == {jnp.dtype('bfloat16')}
+    assert found['bfloat16'].generate('a b', max_tokens=3).startswith('a b')
+    exact, coarse = (each.embed('a b c').vectors for each in found.values())
+    assert coarse.dtype == np.float32
+    assert 1e-6 < np.abs(coarse - exact).max() < 0.05 * np.abs(exact).max()
+    with pytest.raises(UserError, match="dtype must be float32 or bfloat16, not 'float8'"):
+        saccade.load(str(words), dtype='float8')

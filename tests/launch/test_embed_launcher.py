@@ -52,6 +52,8 @@ def test_people_see_the_cosines_of_texts_longer_than_the_context_of_a_decoder(ru
     assert title == 'Cosines of the texts'
     (row,) = [line for line in drawn if ONE in line]
     assert row.split()[-2] == '1.000'
+    coarse = runner.run('embed', f'--workdir={finished}', *texts, '--dtype=bfloat16')
+    assert coarse.stdout.splitlines()[0] == title, coarse.stderr
 
 
 @pytest.mark.long

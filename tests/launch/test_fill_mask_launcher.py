@@ -31,6 +31,10 @@ def test_programs_get_the_same_as_one_json_object(runner, encoder):
     first, second = found['masks']
     assert [len(first['tokens']), len(second['probabilities'])] == [5, 5]
     assert found['turns'] == [f'the model {first["tokens"][0]} a {second["tokens"][0]} and writes']
+    done = runner.run('fill_mask', f'--init_from={encoder}', f'--text={TEXT}', '--json', '--dtype=bfloat16')
+    coarse = json.loads(done.stdout)['masks'][0]['probabilities']
+    assert coarse != first['probabilities']
+    assert coarse == pytest.approx(first['probabilities'], rel=0.1)
 
 
 @pytest.mark.long

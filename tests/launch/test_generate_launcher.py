@@ -117,3 +117,13 @@ def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder)
     (line,) = done.stderr.splitlines()
     assert 'an encoder attends to later tokens' in line
     assert 'launch/fill_mask.py --turns=4' in line
+
+
+@pytest.mark.long
+def test_in_bfloat16_other_numbers_give_a_score(runner, finished):
+    given = (f'--workdir={finished}', '--prompt=the model ', '--max_tokens=3', '--beams=2', '--json')
+    scores = [
+        json.loads(runner.run('generate', *given, f'--dtype={dtype}').stdout)['samples'][0]['score']
+        for dtype in ('float32', 'bfloat16')
+    ]
+    assert 0 < abs(scores[0] - scores[1]) < 0.1

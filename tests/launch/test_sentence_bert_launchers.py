@@ -123,6 +123,10 @@ def test_a_corpus_is_encoded_once_and_found_by_its_own_lines(runner, ranking, tm
     found = [json.loads(line) for line in first.stdout.splitlines()]
     assert [(each['query'], each['found'][0]['line']) for each in found] == [('close book page', 3), ('read file', 1)]
     assert [each['found'][0]['score'] for each in found] == pytest.approx([1.0, 1.0], abs=1e-5)
+    files = f'--workdir={ranking}', f'--corpus={corpus}', f'--index={tmp_path}/index'
+    coarse = runner.run('search', *files, *queries, '--top=1', '--json', '--dtype=bfloat16')
+    assert coarse.stdout != first.stdout
+    assert [json.loads(line)['found'][0]['line'] for line in coarse.stdout.splitlines()] == [3, 1]
     assert (ranking / 'search' / 'corpus.txt' / 'vectors.npy').is_file()
 
 

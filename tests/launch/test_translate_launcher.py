@@ -97,6 +97,10 @@ def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, t
     found = json.loads(done.stdout)
     assert found['alignment']['what'].endswith('head 2')
     assert picture.read_bytes().startswith(b'\x89PNG')
+    coarse = translate(
+        runner, translating[0], '--text=one two three', f'--alignment={picture}', '--json', '--dtype=bfloat16'
+    )
+    assert json.loads(coarse.stdout)['source'] == found['source'], coarse.stderr
     rows = found['alignment']['weights']
     assert len(rows) == len(found['alignment']['written'])
     assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in rows)

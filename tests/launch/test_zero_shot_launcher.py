@@ -88,6 +88,10 @@ def test_images_are_classified_by_names_alone(run, runner, folder):
     found = json.loads(done.stdout)
     assert found['classes'].keys() == {'a red square', 'a blue circle'}
     assert sum(found['classes'].values()) == pytest.approx(1.0)
+    done = runner.run('zero_shot', *flags, f'--image={image}', '--json', '--dtype=bfloat16')
+    coarse = json.loads(done.stdout)
+    assert coarse['classes'] != found['classes']
+    assert coarse['classes'] == pytest.approx(found['classes'], abs=0.05)
     shown = runner.run('zero_shot', *flags, f'--image={image}', '--top=1')
     assert shown.stdout.startswith(f'{image}  {next(iter(found["classes"]))} 0.')
 

@@ -156,6 +156,19 @@ def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
     assert_near(changed, logits_of(decoder(tied=False), {'params': scaled}))
 
 
+@pytest.mark.parametrize('tied', [True, False])
+def test_an_embedding_of_another_width_is_projected_in_and_out(tied):
+    E, random = 5, np.random.default_rng(3)
+    narrow = decoder(tied=tied, embedding_width=E)
+    given = jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape), jnp.float32), shapes(narrow))
+    into, out = given.pop('embedding_output'), given.pop('head_input')
+    assert (into.shape, out.shape, given['embedding'].shape) == ((E, D), (D, E), (V, E))
+    whole = {**given, 'embedding': given['embedding'] @ into}
+    whole['head'] = out @ (given['embedding'].T if tied else given['head'])
+    changed = logits_of(narrow, {'params': {**given, 'embedding_output': into, 'head_input': out}})
+    assert_near(changed, logits_of(decoder(tied=False), {'params': whole}))
+
+
 @pytest.mark.long
 def test_a_norm_may_stand_after_the_positions():
     given = {**params()['params'], 'head': jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)}

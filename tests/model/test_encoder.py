@@ -9,7 +9,7 @@ import pytest
 
 from saccade.build import build
 from saccade.model.stack import STATES, layer_states
-from saccade.types import EncoderModel, LayerContext, UserError
+from saccade.types import EncoderModel, LayerContext, Reading, UserError
 
 F32_RELATIVE = 1e-5
 B, T, V, D, E = 2, 7, 11, 8, 4
@@ -164,3 +164,16 @@ def test_every_token_sees_what_follows_it():
 def test_what_cannot_be_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
         made(**changes)
+
+
+def test_a_hidden_layer_of_a_head_has_a_norm_after_its_activation():
+    head = {**HEAD, 'activation': {'use': 'jax.numpy:tanh'}, 'hidden_norm': NORM, 'hidden_bias': False}
+    model = build({'use': 'head.each_token:EachToken', **head})()
+    x = jax.random.normal(jax.random.key(0), (B, T, D))
+    params = model.init(jax.random.key(1), x, Reading(CONTEXT, None))['params']
+    assert params.keys() == {'hidden', 'hidden_norm', 'output', 'output_bias'}
+    y = jnp.tanh(x @ params['hidden'])
+    y = (y - y.mean(-1, keepdims=True)) / jnp.sqrt(y.var(-1, keepdims=True) + 1e-5)
+    near(model.apply({'params': params}, x, Reading(CONTEXT, None)), y @ params['output'])
+    with pytest.raises(UserError, match='hidden_norm has no effect without activation'):
+        build({**HEAD, 'hidden_norm': NORM})().init(jax.random.key(1), x, Reading(CONTEXT, None))

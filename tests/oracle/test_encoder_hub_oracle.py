@@ -94,10 +94,10 @@ TWO_LABELS = {'ForQuestionAnswering': {'num_labels': 2}}
 CASES = {
     f'{family}{architecture}': (family, architecture, TWO_LABELS.get(architecture, {}), heads)
     for family, special in HEADS.items()
-    for architecture, heads in (special | ({} if family == 'ModernBert' else CLASSIFIERS)).items()
+    for architecture, heads in (special | CLASSIFIERS).items()
 }
 CASES |= {
-    f'{family}{architecture}, unusual': (family, architecture, settings, HEADS[family][architecture])
+    f'{family}{architecture}, unusual': (family, architecture, settings, (HEADS[family] | CLASSIFIERS)[architecture])
     for family, architecture, settings in (
         ('Bert', 'ForPreTraining', UNUSUAL),
         ('Roberta', 'ForMaskedLM', UNUSUAL),
@@ -106,6 +106,8 @@ CASES |= {
         ('Electra', 'ForMaskedLM', UNUSUAL | {'embedding_size': 24}),
         ('Electra', 'ForPreTraining', UNUSUAL),
         ('ModernBert', 'ForMaskedLM', OWN_BIASES | {'hidden_activation': 'relu', 'classifier_activation': 'silu'}),
+        ('ModernBert', 'ForSequenceClassification', OWN_BIASES | {'classifier_pooling': 'mean'}),
+        ('ModernBert', 'ForTokenClassification', OWN_BIASES | {'classifier_activation': 'relu', 'norm_eps': 1e-2}),
         ('ModernBert', 'Model', {'layer_types': ['sliding_attention', 'full_attention'], 'norm_eps': 1e-2}),
     )
 }

@@ -18,6 +18,7 @@ from test_encoder_hub_oracle import CASES as ENCODERS
 from test_encoder_hub_oracle import model_of
 from test_hub_oracle import CASES as DECODERS
 from test_seq2seq_hub_oracle import CASES as TRANSLATORS
+from test_seq2seq_hub_oracle import NEW_TOKENS, READ, SOURCE, Loaded, marian
 from test_vision_hub_oracle import SIZES
 
 from saccade.build import build
@@ -36,6 +37,7 @@ from saccade.model.decoder import Decoder
 from saccade.model.dual_encoder import DualEncoder
 from saccade.model.encoder import Encoder
 from saccade.model.encoder_decoder import EncoderDecoder
+from saccade.model.reread import Reread
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.trained import open_trained
@@ -114,6 +116,13 @@ MODELS = {
     },
     **{name: lambda folder, case=case: written(case[0](**case[1]), folder) for name, case in DECODERS.items()},
     **{name: lambda folder, case=case: case[0](folder, **case[1]) and folder for name, case in TRANSLATORS.items()},
+    **{
+        f'{family}{ending}': lambda folder, name=f'{family}{ending}': (
+            marian(folder, name, eos_token_id=1, decoder_start_token_id=3) and folder
+        )
+        for family in ('Bart', 'MBart')
+        for ending in ('ForSequenceClassification', 'ForQuestionAnswering')
+    },
     **{name: lambda folder, case=case: written(vision(*case), folder) for name, case in VISION.items()},
     **{
         name: lambda folder, name=name: written(random_model(name, None), folder)
@@ -137,7 +146,11 @@ def opened(folder: Path, architecture: str) -> Any:
 def outputs(model: Any) -> list[Any]:
     """What a model of transformers makes of random inputs."""
     read, config = inspect.signature(model.forward).parameters, model.config
-    given = {name: torch.arange(2, 14).reshape(2, 6) for name in ('input_ids', 'decoder_input_ids') if name in read}
+    given = {
+        name: torch.tensor([[2, 3, 4, 5, 6, 1], [8, 9, 10, 11, 12, 1]])
+        for name in ('input_ids', 'decoder_input_ids')
+        if name in read
+    }
     if 'pixel_values' in read:
         images = getattr(config, 'vision_config', config)
         shape = 2, images.num_channels, images.image_size, images.image_size
@@ -223,6 +236,20 @@ def test_a_translation_model_of_ours_has_the_same_logits_there(tmp_path):
     np.testing.assert_allclose(logits.numpy(), ours, atol=TOLERANCE)
 
 
+@pytest.mark.parametrize('name', TRANSLATORS)
+def test_an_encoder_decoder_without_a_tokenizer_generates_there(name, tmp_path):
+    (tmp_path / 'in').mkdir()
+    make, settings = TRANSLATORS[name]
+    make(tmp_path / 'in', **settings)
+    pretrained = load(tmp_path / 'in')
+    config = export(Source(build(pretrained.spec), pretrained.params), tmp_path / 'out').config
+    theirs = opened(tmp_path / 'out', *config['architectures'])
+    found = theirs.generate(torch.tensor(SOURCE), max_new_tokens=NEW_TOKENS, do_sample=False, num_beams=1)
+    start = config['decoder_start_token_id']
+    assert start in range(config['vocab_size'])
+    np.testing.assert_array_equal(found, Loaded(tmp_path / 'out').greedy(np.ones_like(READ), start))
+
+
 TRAINERS = {
     'bytes': Byte(), 'bpe': BPE(vocabulary=300), 'words': Word(vocabulary=20), 'word pieces': WordPiece(vocabulary=60),
     'unigram': Unigram(vocabulary=40),
@@ -234,10 +261,10 @@ def tokenizer_of(trainer: Any, **given: Any) -> Tokenizer:
 
 
 @pytest.mark.parametrize('name', TRAINERS)
-@pytest.mark.parametrize('use', [Decoder, Encoder, EncoderDecoder, DualEncoder])
+@pytest.mark.parametrize('use', [Decoder, Encoder, EncoderDecoder, DualEncoder, Reread])
 def test_a_tokenizer_of_ours_gives_the_same_ids_there(name, use, tmp_path):
     """With the special tokens that the data of such a model put around a text."""
-    specials = {'end': None, 'specials': BERT} if use in (Encoder, DualEncoder) else {}
+    specials = {'end': None, 'specials': BERT} if use in (Encoder, DualEncoder, Reread) else {}
     tokenizer = tokenizer_of(TRAINERS[name], **specials)
     write_tokenizer(tmp_path, tokenizer, Part(use), {'type_vocab_size': 2})
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
@@ -246,6 +273,7 @@ def test_a_tokenizer_of_ours_gives_the_same_ids_there(name, use, tmp_path):
         framed = {
             Decoder: lambda ids: ids,
             Encoder: lambda ids: [tokenizer.special('[CLS]'), *ids, tokenizer.special('[SEP]')],
+            Reread: lambda ids: [tokenizer.special('[CLS]'), *ids, tokenizer.special('[SEP]')],
             DualEncoder: lambda ids: [tokenizer.special('[CLS]'), *ids, tokenizer.special('[SEP]')],
             EncoderDecoder: lambda ids: [*ids, tokenizer.end],
         }[use](ids)

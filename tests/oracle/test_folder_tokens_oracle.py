@@ -211,7 +211,7 @@ def ours(folder: Path, texts: list[str]) -> list[list[int]]:
     """The same by the launchers' own path."""
     trained = open_trained(init_from=str(folder))
     if hasattr(trained.model, 'source_context_length'):
-        translator = open_translator(TranslationOptions(None, str(folder), 'latest', 1, 0.6, None, 2))
+        translator = open_translator(TranslationOptions(None, str(folder), 'latest', 1, 0.6, None, 2, 'float32'))
         return [each.ids for each in translator.translate(texts)]
     sampler = trained.generation.sampler(temperature=0.0)
     writer = Writer(trained.model, trained.params, trained.tokenizer, sampler, trained.generation)
@@ -293,7 +293,7 @@ def test_a_beam_obeys_the_rules(generating):
         published.change(file, suppress_tokens=[never], bad_words_ids=[free[1][:2]], eos_token_id=[end, free[1][4]])
         trained = open_trained(init_from=str(folder))
         if hasattr(trained.model, 'source_context_length'):
-            translator = open_translator(TranslationOptions(None, str(folder), 'latest', 3, 0.0, None, 1))
+            translator = open_translator(TranslationOptions(None, str(folder), 'latest', 3, 0.0, None, 1, 'float32'))
             found = [each.ids for each in translator.translate(TEXTS)]
         else:
             sampler = trained.generation.sampler(temperature=0.0)

@@ -126,6 +126,16 @@ CASES = {
         {'logits': 'logits'},
     ),
     'gpt_neox': Case('GPTNeoXForCausalLM', BERT | {'hidden_size': 32}, {'logits': 'logits'}),
+    'kimi_linear': Case(
+        'KimiLinearForCausalLM',
+        BERT | {
+            'moe_intermediate_size': 12, 'num_local_experts': 4,
+            'num_experts_per_tok': 2, 'kv_lora_rank': 6, 'qk_rope_head_dim': 4, 'qk_nope_head_dim': 6, 'v_head_dim': 5,
+            'linear_head_dim': 8, 'linear_num_heads': 2, 'layer_types': ['linear_attention', 'full_attention'],
+            'mlp_layer_types': ['dense', 'sparse'],
+        },
+        {'logits': 'logits'},
+    ),
     'llama': Case('LlamaForCausalLM', BERT, {'logits': 'logits'}),
     'mamba2': Case('Mamba2ForCausalLM', MAMBA, {'logits': 'logits'}),
     'marian': Case(
@@ -159,6 +169,16 @@ CASES = {
     'qwen3_moe': Case(
         'Qwen3MoeForCausalLM',
         EXPERTS | {'num_experts': 4, 'moe_intermediate_size': 12, 'mlp_only_layers': [1]},
+        {'logits': 'logits'},
+    ),
+    'qwen3_next': Case(
+        'Qwen3NextForCausalLM',
+        EXPERTS | {
+            'num_experts': 4, 'moe_intermediate_size': 12, 'mlp_only_layers': [1], 'head_dim': 8,
+            'shared_expert_intermediate_size': 10, 'linear_num_key_heads': 2, 'linear_num_value_heads': 4,
+            'linear_key_head_dim': 8, 'linear_value_head_dim': 6,
+            'layer_types': ['linear_attention', 'full_attention'],
+        },
         {'logits': 'logits'},
     ),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
@@ -266,6 +286,14 @@ OF_FAMILY = {
     ('gemma3_text', 'layer_types'): ['full_attention', 'sliding_attention', 'full_attention'],
     ('modernbert', 'layer_types'): ['sliding_attention', 'full_attention', 'full_attention'],
     ('qwen3_moe', 'mlp_only_layers'): [0],
+    ('qwen3_next', 'mlp_only_layers'): [0],
+    ('qwen3_next', 'layer_types'): ['full_attention', 'linear_attention'],
+    ('qwen3_next', 'rope_parameters'): {
+        'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 50.0, 'partial_rotary_factor': 0.5
+    },
+    ('kimi_linear', 'layer_types'): ['full_attention', 'linear_attention'],
+    ('kimi_linear', 'mlp_layer_types'): ['sparse', 'dense'],
+    ('kimi_linear', 'q_lora_rank'): 5,
     ('modernbert', 'classifier_pooling'): 'mean',
     ('mixtral', 'head_dim'): 6,
     ('mixtral', 'sliding_window'): 3,
@@ -277,6 +305,11 @@ OF_FAMILY = {
 ALSO = {
     ('gemma3_text', '', 'num_hidden_layers'): {'layer_types': 3 * ['sliding_attention', 'full_attention']},
     ('modernbert', '', 'num_hidden_layers'): {'layer_types': 3 * ['full_attention', 'sliding_attention']},
+    ('qwen3_next', '', 'num_hidden_layers'): {'layer_types': 2 * ['linear_attention', 'full_attention']},
+    ('kimi_linear', '', 'num_hidden_layers'): {
+        'layer_types': 2 * ['linear_attention', 'full_attention'],
+        'mlp_layer_types': 2 * ['dense', 'sparse'],
+    },
     ('mamba2', '', 'expand'): {'num_heads': 8},
     ('mamba2', '', 'hidden_size'): {'num_heads': 8},
     ('mamba2', '', 'num_heads'): {'head_dim': 4},

@@ -92,6 +92,17 @@ MAMBA = {
     'vocab_size': 32, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_heads': 4, 'head_dim': 16, 'state_size': 5,
     'n_groups': 1, 'chunk_size': 4,
 }  # fmt: skip
+KIMI = {
+    'moe_intermediate_size': 20, 'num_local_experts': 4, 'num_experts_per_tok': 2, 'kv_lora_rank': 12,
+    'qk_rope_head_dim': 4, 'qk_nope_head_dim': 6, 'v_head_dim': 5, 'linear_head_dim': 8, 'linear_num_heads': 3,
+    'layer_types': ['linear_attention', 'full_attention', 'linear_attention'], 'num_hidden_layers': 3,
+    'rms_norm_eps': 1e-4,
+}  # fmt: skip
+NEXT = {
+    'num_key_value_heads': 2, 'head_dim': 16, 'num_experts': 4, 'num_experts_per_tok': 2, 'moe_intermediate_size': 20,
+    'shared_expert_intermediate_size': 12, 'linear_num_key_heads': 2, 'linear_num_value_heads': 4,
+    'linear_key_head_dim': 8, 'linear_value_head_dim': 6,
+}  # fmt: skip
 OTHERS = {
     'gemma3_text': ('Gemma3ForCausalLM', GEMMA3 | {'num_hidden_layers': 8}),
     'gemma3_text, another pattern, bounded logits': (
@@ -109,6 +120,14 @@ OTHERS = {
             'rope_parameters': {
                 'rope_type': 'linear', 'rope_theta': 50.0, 'factor': 3.0, 'partial_rotary_factor': 0.5
             },
+        },
+    ),
+    'kimi_linear': ('KimiLinearForCausalLM', KIMI),
+    'kimi_linear, latent queries, two shared experts, a dense layer at the end': (
+        'KimiLinearForCausalLM',
+        KIMI | {
+            'q_lora_rank': 10, 'n_shared_experts': 2, 'mlp_layer_types': ['sparse', 'sparse', 'dense'],
+            'norm_topk_prob': False, 'routed_scaling_factor': 1.5,
         },
     ),
     'mamba2': ('Mamba2ForCausalLM', MAMBA),
@@ -132,6 +151,12 @@ OTHERS = {
         'OPTForCausalLM',
         OPT | {'do_layer_norm_before': False, 'activation_function': 'gelu', 'tie_word_embeddings': False},
     ),
+    'opt, a narrow embedding, norms after': (
+        'OPTForCausalLM', OPT | {'do_layer_norm_before': False, 'word_embed_proj_dim': 20},
+    ),
+    'opt, a wide embedding, untied': (
+        'OPTForCausalLM', OPT | {'word_embed_proj_dim': 40, 'tie_word_embeddings': False},
+    ),
     'opt, no biases, no last norm': (
         'OPTForCausalLM',
         OPT | {'enable_bias': False, 'layer_norm_elementwise_affine': False, '_remove_final_layer_norm': True},
@@ -150,6 +175,19 @@ OTHERS = {
             'num_experts': 5, 'num_experts_per_tok': 3, 'moe_intermediate_size': 20, 'num_key_value_heads': 1,
             'norm_topk_prob': True, 'mlp_only_layers': [0], 'num_hidden_layers': 3, 'attention_bias': True,
             'head_dim': 10,
+        },
+    ),
+    'qwen3_next': (
+        'Qwen3NextForCausalLM',
+        # With the usual epsilon their float32 is 2e-4 from their own float64.
+        NEXT | {'num_hidden_layers': 4, 'rms_norm_eps': 1e-4},
+    ),
+    'qwen3_next, a dense layer, another pattern': (
+        'Qwen3NextForCausalLM',
+        NEXT | {
+            'num_hidden_layers': 3, 'layer_types': ['full_attention', 'linear_attention', 'linear_attention'],
+            'mlp_only_layers': [1], 'norm_topk_prob': False, 'tie_word_embeddings': True, 'rms_norm_eps': 1e-3,
+            'linear_num_value_heads': 2,
         },
     ),
 }  # fmt: skip
@@ -172,6 +210,9 @@ def _random(model: Any) -> Any:
         for name, parameter in model.named_parameters():
             centre = 1.0 if 'ln_' in name or 'norm' in name else 0.0
             parameter.copy_(centre + 0.2 * torch.randn(parameter.shape, generator=generator))
+        for name, buffer in model.named_buffers():
+            if name.endswith('correction_bias'):
+                buffer.copy_(0.2 * torch.randn(buffer.shape, generator=generator))
     return model.eval()
 
 
@@ -252,7 +293,7 @@ def test_greedy_decoding_from_prompts_of_two_lengths(pair):
     np.testing.assert_array_equal(ours.greedy(prompt, present), expected.numpy())
 
 
-@pytest.mark.parametrize('name', ['mixtral', 'qwen3_moe, renormalised, a dense layer'])
+@pytest.mark.parametrize('name', ['mixtral', 'qwen3_moe, renormalised, a dense layer', 'qwen3_next', 'kimi_linear'])
 def test_experts_in_one_tensor(tmp_path, name):
     """The layout that version 5 of transformers has in memory."""
     family, settings = CASES[name]

@@ -123,9 +123,9 @@ class Loaded:
     def _call(self, *rest: Any) -> jax.Array:
         return jax.jit(lambda *rest: self.model.apply(*rest, False))(*rest)
 
-    def read(self) -> Any:
+    def read(self, present: np.ndarray = READ) -> Any:
         read = jax.jit(lambda *rest: self.model.apply(*rest, 1 + NEW_TOKENS, method='encode'))
-        return read(self.params, SOURCE, _context(READ))
+        return read(self.params, SOURCE, _context(present))
 
     def in_steps(self) -> np.ndarray:
         state, parts = self.read(), []
@@ -136,8 +136,8 @@ class Loaded:
             parts.append(part)
         return np.concatenate(parts, axis=1)
 
-    def greedy(self) -> np.ndarray:
-        state, written = self.read(), [np.zeros((len(SOURCE), 1), int)]
+    def greedy(self, present: np.ndarray = READ, start: int = 0) -> np.ndarray:
+        state, written = self.read(present), [np.full((len(SOURCE), 1), start)]
         for _ in range(NEW_TOKENS):
             logits, state = self._step(self.params, written[-1], np.ones_like(written[-1]), state)
             written.append(np.argmax(logits, axis=-1))
@@ -179,6 +179,25 @@ def test_greedy_decoding(pair):
         num_beams=1, bad_words_ids=None,
     )  # fmt: skip
     np.testing.assert_array_equal(ours.greedy(), expected.numpy())
+
+
+@pytest.mark.parametrize('family', ['Bart', 'MBart'])
+@pytest.mark.parametrize('ending', ['ForSequenceClassification', 'ForQuestionAnswering'])
+def test_heads_of_a_text_that_is_read_twice(tmp_path, family, ending):
+    """A text ends with token 1 there."""
+    kind = {'num_labels': 5} if ending == 'ForSequenceClassification' else {}
+    theirs = marian(tmp_path, f'{family}{ending}', **kind, decoder_start_token_id=3, eos_token_id=1)
+    with torch.no_grad():
+        found = theirs(torch.tensor(SOURCE), attention_mask=torch.tensor(READ))
+    pretrained = load(tmp_path)
+    ours = build(pretrained.spec)().apply({'params': pretrained.params}, jnp.asarray(SOURCE), _context(READ), False)
+    if ending == 'ForSequenceClassification':
+        wanted, made = found.logits.numpy(), ours['pooled']
+    else:
+        wanted = np.stack([found.start_logits, found.end_logits], axis=-1)[READ != 0]
+        made = ours['tokens'][READ != 0]
+    assert wanted.std() > LEAST_SPREAD
+    np.testing.assert_allclose(made, wanted, atol=TOLERANCE, rtol=0)
 
 
 COUNTS = {

@@ -185,7 +185,8 @@ class Embedder:
             # Pad to a power of two, or to the context, so that few widths are compiled.
             width = min(self.model.context_length, 1 << (used - 1).bit_length())
             cut = {name: jnp.asarray(array[:width])[None] for name, array in row.items()}
-            yield row['tokens'][begin:end], np.asarray(_states(self.model, self.layer, self.params, cut))[begin:end]
+            states = np.asarray(_states(self.model, self.layer, self.params, cut), np.float32)
+            yield row['tokens'][begin:end], states[begin:end]
 
     def single(self, word: str) -> int:
         """Return the id of a token, given by its spelling in the vocabulary or by a text that encodes to it."""

@@ -128,7 +128,8 @@ class Filler:
 
     def _probabilities(self, row: dict[str, np.ndarray]) -> Float[np.ndarray, 'T V']:
         """Return the probability of each token at each position; special tokens have 0."""
-        logits = np.array(_logits(self.model, self.params, {name: jnp.array(each)[None] for name, each in row.items()}))
+        inputs = {name: jnp.array(each)[None] for name, each in row.items()}
+        logits = np.array(_logits(self.model, self.params, inputs), np.float32)
         logits[:, list(self.tokenizer.specials.values())] = -np.inf
         logits[:, self.tokenizer.size :] = -np.inf
         return np.asarray(jax.nn.softmax(logits, axis=-1))

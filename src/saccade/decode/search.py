@@ -114,7 +114,7 @@ class SentenceEncoder:
         width = min(self.model.context_length, 1 << max(used - 1, 0).bit_length())
         filled = [*rows, *(self.rows - len(rows)) * rows[-1:]]
         batch = {name: np.stack([row[name][:width] for row in filled]) for name in rows[0]}
-        return np.asarray(_sentence_vectors(self.model, self.params, batch))
+        return np.asarray(_sentence_vectors(self.model, self.params, batch), np.float32)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -92,7 +92,7 @@ class ZeroShot:
             some = {name: array[start : start + self.rows] for name, array in inputs.items()}
             missing = self.rows - len(next(iter(some.values())))
             full = {name: np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1)) for name, array in some.items()}
-            found.append(np.asarray(read(self.params, full))[: self.rows - missing])
+            found.append(np.asarray(read(self.params, full), np.float32)[: self.rows - missing])
         return np.concatenate(found)
 
     @cached_property

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.module import Module
 from saccade.ops.project import project
-from saccade.types import Count, Part, Share
+from saccade.types import Count, Norm, Part, Share, UserError
 
 
 def hidden(
@@ -27,6 +27,8 @@ class Classes(Module):
     Attributes:
         classes: C; None to return the output of the hidden layer.
         activation: activation of a hidden layer of the input's width; None for no hidden layer.
+        hidden_norm: norm after the activation (ModernBERT); None for no norm.
+        hidden_bias: whether the hidden layer has a bias.
         dropout: dropout rate of the output layer's input.
         bias: whether the output layer has a bias.
         kernel_init: initialiser of both layers.
@@ -34,13 +36,19 @@ class Classes(Module):
 
     classes: Count | None
     activation: Part | None = None
+    hidden_norm: Part[Norm] | None = None
+    hidden_bias: bool = True
     dropout: Share = 0.0
     bias: bool = True
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def _scores(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:
+        if self.activation is None and self.hidden_norm is not None:
+            raise UserError(f'{Part(type(self)).name}: hidden_norm has no effect without activation')
         if self.activation is not None:
-            x = self.activation(hidden(self, x, x.shape[-1], self.kernel_init))
+            x = self.activation(hidden(self, x, x.shape[-1], self.kernel_init, self.hidden_bias))
+        if self.hidden_norm is not None:
+            x = self.hidden_norm(name='hidden_norm')(x.reshape(len(x), -1, x.shape[-1])).reshape(x.shape)
         return self._output(x, train)
 
     def _output(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:

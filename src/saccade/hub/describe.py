@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from saccade.hub.family import Family, Head, families
-from saccade.hub.keys import TOKENS
+from saccade.hub.keys import START, TOKENS
 from saccade.hub.load import Shapes, shapes_of
 from saccade.hub.template import Place, Written, resolved, written
 from saccade.nearest import nearest
@@ -55,10 +55,17 @@ class _Candidate:
     def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
         """Return config.json. Args: tokens, settings of special tokens by dotted key."""
         # What is not said is the default of the class, which may be beyond the vocabulary.
-        required = {key: self.family.keys.required.get(key) for key in TOKENS}
+        required = {key: self.family.keys.required.get(key) for key in TOKENS} | self._start()
         given = {key: value for key, value in tokens.items() if value is not None}
         config = _nested({**required, **given, **self.settings})
         return {'architectures': [self.architecture], 'model_type': self.name, **config}
+
+    def _start(self) -> dict[str, int]:
+        """Return the setting of the first token of a target, of an encoder-decoder, which generates from no other."""
+        if not self.family.keys.required.get('is_encoder_decoder'):
+            return {}
+        usual = self.family.tokens.get(START, 0)
+        return {START: usual if usual < self.settings.get('vocab_size', 0) else 0}
 
 
 def describe(

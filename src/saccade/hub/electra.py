@@ -6,9 +6,7 @@ Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; names and settin
 transformers.
 """
 
-from typing import Any
-
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, Words, affine, embeddings, keys, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, Narrow, affine, embeddings, keys, trunk
 from saccade.hub.family import Family, Head
 from saccade.hub.heads import (
     EXACT_GELU,
@@ -21,8 +19,6 @@ from saccade.hub.heads import (
     masked,
     pooled,
 )
-from saccade.hub.setting import read
-from saccade.hub.template import Config, Place, Setting
 
 WEIGHTS = (*embeddings(), *affine('embeddings_project', 'embedding_output'), *BERT_LAYERS)
 
@@ -48,21 +44,8 @@ HEADS = {
 }
 
 
-class _Narrow(Setting):
-    """Width of the embedding; None where it is that of the model."""
-
-    def read(self, config: Config) -> int | None:
-        """Return E, or None."""
-        narrow = super().read(config)
-        return None if narrow == read(config, Words.width, int) else narrow
-
-    def write(self, value: int | None, place: Place) -> dict[str, Any]:
-        """Return the setting."""
-        return {self.key: place.fields['width'] if value is None else value}
-
-
 FAMILY = Family(
-    trunk() | {'types': TYPES, 'embedding_width': _Narrow('embedding_size', int)},
+    trunk() | {'types': TYPES, 'embedding_width': Narrow('embedding_size', int)},
     WEIGHTS,
     prefix='electra.',
     copies={'generator_lm_head.weight': 'embeddings.word_embeddings.weight'},

@@ -14,7 +14,19 @@ from typing import Any
 from saccade.hub.family import Weight
 from saccade.hub.keys import Keys
 from saccade.hub.setting import read
-from saccade.hub.template import Activation, Both, Free, HeadWidth, Inner, Kernel, Rate, Setting, Usual
+from saccade.hub.template import (
+    Activation,
+    Both,
+    Config,
+    Free,
+    HeadWidth,
+    Inner,
+    Kernel,
+    Place,
+    Rate,
+    Setting,
+    Usual,
+)
 
 # Saved with every model by older versions of transformers: 0, 1, 2, ..., and zeros.
 BUFFERS = r'embeddings\.(position|token_type)_ids'
@@ -37,6 +49,20 @@ class Words:
         """Return the names of settings in an object of config.json. Args: key, of the object."""
         names = {name: value and f'{key}.{value}' for name, value in asdict(self).items()}
         return Words(**names)
+
+
+@dataclass(frozen=True)
+class Narrow(Setting):
+    """Width of the embedding; None where it is that of the model."""
+
+    def read(self, config: Config) -> int | None:
+        """Return E, or None."""
+        narrow = super().read(config)
+        return None if narrow == read(config, Words.width, int) else narrow
+
+    def write(self, value: int | None, place: Place) -> dict[str, Any]:
+        """Return the setting."""
+        return {self.key: place.fields['width'] if value is None else value}
 
 
 # A model without types of tokens is exported with one, whose vector is zero.

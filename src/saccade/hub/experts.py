@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of decoders with a mixture of experts: Mixtral and Qwen 3 MoE.
+"""Base of decoders with a mixture of experts.
 
 Version 5 of transformers has the experts of a layer in one tensor, [E, 2 F, D] and [E, D, F], and by default writes a
 tensor for each expert, as version 4 does. Both are read, the latter is written.
@@ -35,6 +35,13 @@ def weights(place: str, names: Mapping[str, str]) -> tuple[Weight, ...]:
             for ours, theirs in names.items()
         ),
     )
+
+
+def shared(place: str, name: str) -> tuple[Weight, ...]:
+    """Return the weights of an expert of all tokens. Args: their names of the mixture and of the expert."""
+    stem, ours = f'layers.*.{place}.{name}', f'{_FEEDFORWARD}/shared'
+    maps = {'gate': 'F D -> D F', 'up': 'F D -> D F', 'down': 'D F -> F D'}
+    return tuple(Weight(f'{stem}.{map}_proj.weight', layout, (f'{ours}/{map}',)) for map, layout in maps.items())
 
 
 def mixture(experts: Any, inner: str, renormalised: Any) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Weight:
         read_only: True for a second layout of parameters that other weights hold, which is read and never written.
         order: function from the shapes of all parameters by path, and the path of the first of ours, to the places of
             the tensor's rows in the order of ours; None if the order is the same.
+        joined: what % in the name stands for, of each of several tensors with as many rows, which are read one after
+            another as if they were one.
         layers: numbers of the layers that * is, from 0; of the group, once it is known.
     """
 
@@ -57,6 +59,7 @@ class Weight:
     instead: str = ''
     read_only: bool = False
     order: Callable[[Mapping[str, tuple[int, ...]], str], np.ndarray] | None = None
+    joined: tuple[str, ...] = ('',)
     layers: range = range(0)
 
     def in_group(self, group: str, layers: range) -> 'Weight':
@@ -65,6 +68,10 @@ class Weight:
             tuple(path.replace('*', group) for path in paths) for paths in (self.ours, [self.needs], [self.without])
         )
         return replace(self, ours=ours, needs=needs[0], without=without[0], layers=layers)
+
+    def parts(self, name: str) -> list[str]:
+        """Return the names of the tensors that are one. Args: name, as `tensors` yields it."""
+        return [name.replace('%', each) for each in self.joined]
 
     def tensors(self, leading: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield the name of each tensor, and its index in the leading axes of ours.
@@ -122,7 +129,7 @@ class Family:
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
     """
 
-    template: Mapping[str, Any]
+    template: Any
     weights: tuple[Weight, ...]
     prefix: str
     copies: Mapping[str, str]

@@ -11,8 +11,7 @@ from saccade.hub.encoder import Words, affine, fused, norm
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.rope import Rope
-from saccade.hub.setting import read
-from saccade.hub.template import Free, OneOf, Rate, Setting
+from saccade.hub.template import Free, Rate, Setting, either
 
 _MIXER, _FEEDFORWARD = 'layers/*/mixer', 'layers/*/feedforward'
 _QKV = tuple(f'{_MIXER}/{name}' for name in ('query', 'key', 'value'))
@@ -21,14 +20,8 @@ _NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': Setting('layer_norm_eps', flo
 _BIAS = Setting('attention_bias', bool, True)
 _ROPE = Rope(base='rotary_emb_base', share='rotary_pct', usual_share=0.25)
 _PARTS = parts(_WORDS, _NORM, Free(True), bias=_BIAS, output_bias=_BIAS, position=_ROPE.template())
-_BLOCK = OneOf(
-    lambda config: 'parallel' if read(config, 'use_parallel_residual', bool, True) else '',
-    {
-        'parallel': {'use': 'block.parallel:Parallel', 'shared_norm': False, **_PARTS},
-        '': {'use': 'block.pre_norm:PreNorm', **_PARTS},
-    },
-    lambda name: {'use_parallel_residual': bool(name)},
-)
+_PARALLEL = {'use': 'block.parallel:Parallel', 'shared_norm': False, **_PARTS}
+_BLOCK = either('use_parallel_residual', True, _PARALLEL, {'use': 'block.pre_norm:PreNorm', **_PARTS})
 
 FAMILY = Family(
     template(_NORM, _BLOCK, dropout=Rate('hidden_dropout')),

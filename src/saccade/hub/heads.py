@@ -62,12 +62,12 @@ def masked(hidden: str, normed: str, output: str, function: Any = HIDDEN_ACTIVAT
     return Head('masked', template, weights, {'tie_word_embeddings': True})
 
 
-def pooled(hidden: str, output: Output | None = None, function: Any = TANH) -> Head:
-    """The head 'pooled' of the first token, by their names of its layers; without an output it ends in the hidden one.
+def pooled(hidden: str, output: Output | None = None, function: Any = TANH, place: str = 'first') -> Head:
+    """The head 'pooled' of the first or last token, by their names of its layers; it may end in the hidden one.
 
     In training, RoBERTa and ELECTRA also apply dropout to the input of the hidden layer; ours does not.
     """
-    pool = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'activation': function}
+    pool = {'use': 'head.pooled:Pooled', 'pool': {'use': f'ops.pool:{place}'}, 'activation': function}
     if output is None:
         return Head('pooled', pool | {'classes': None}, affine(hidden, 'pooled_head/hidden'))
     outputs = affine(output.name, 'pooled_head/output')

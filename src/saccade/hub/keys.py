@@ -13,7 +13,8 @@ from saccade.hub.setting import Settings, require, shortened
 from saccade.types import UserError
 
 # Token ids: read with the tokenizer, together with generation_config.json.
-TOKENS = ('bos_token_id', 'eos_token_id', 'pad_token_id', 'decoder_start_token_id', 'forced_eos_token_id')
+START = 'decoder_start_token_id'
+TOKENS = ('bos_token_id', 'eos_token_id', 'pad_token_id', START, 'forced_eos_token_id')
 
 # Keys of `PreTrainedConfig`, hence of every class.
 _REQUIRED = {'is_encoder_decoder': False, 'per_layer_config': None, 'quantization_config': None}

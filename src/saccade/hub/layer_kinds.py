@@ -27,22 +27,23 @@ def depth(config: Config) -> int:
     return count
 
 
-def listed(usual: Callable[[Config, int], str], *known: str) -> Kinds:
-    """Return the function that reads the kind of each layer from `layer_types`.
+def listed(usual: Callable[[Config, int], str], *known: str, key: str = 'layer_types') -> Kinds:
+    """Return the function that reads the kind of each layer from a list.
 
     Args:
         usual: kind of a layer where there is no list.
         known: kinds that can be represented.
+        key: of the list.
     """
 
     def kinds(config: Config) -> list[str]:
         count = depth(config)
-        found = [*map(str, read(config, 'layer_types', list, [usual(config, number) for number in range(count)]))]
+        found = [*map(str, read(config, key, list, [usual(config, number) for number in range(count)]))]
         if len(found) != count:
-            raise UserError(f'config.json: layer_types is {shortened(found)}, which is not of {count} layers')
+            raise UserError(f'config.json: {key} is {shortened(found)}, which is not of {count} layers')
         if unknown := {*found} - {*known}:
             raise UserError(
-                f'config.json: layer_types is {shortened(min(unknown))} in a layer, which cannot be represented; only '
+                f'config.json: {key} is {shortened(min(unknown))} in a layer, which cannot be represented; only '
                 f'{", ".join(known)} can'
             )
         return found
@@ -63,6 +64,35 @@ def layers(
         writes: settings from the kind of each layer.
     """
     return {field: _Blocks(field, templates, kinds, writes) for field in _FIELDS}
+
+
+def crossed(
+    block: Mapping[str, Any],
+    mixers: tuple[Mapping[str, Any], Kinds],
+    feedforwards: tuple[Mapping[str, Any], Kinds],
+    writes: Callable[[list[str], list[str]], dict[str, Any]],
+) -> dict[str, Any]:
+    """Template of blocks that differ in their mixers and, on their own, in their feed-forward layers.
+
+    Args:
+        block: template of a block, which has any of them.
+        mixers, feedforwards: templates by kind, and the kind of each layer from config.json.
+        writes: settings from the kinds of mixers and of feed-forward layers.
+    """
+    (those, of_mixers), (others, of_others) = mixers, feedforwards
+    templates = {
+        f'{one} {other}': {**block, 'mixer': those[one], 'feedforward': others[other]}
+        for one in those
+        for other in others
+    }
+
+    def kinds(config: Config) -> list[str]:
+        return [*map(' '.join, zip(of_mixers(config), of_others(config), strict=True))]
+
+    def settings(kinds: list[str]) -> dict[str, Any]:
+        return writes(*map(list, zip(*map(str.split, kinds), strict=True)))
+
+    return layers(templates, kinds, settings)
 
 
 @dataclass(frozen=True)

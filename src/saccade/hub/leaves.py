@@ -15,6 +15,8 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
 from jaxtyping import Array
 
+from saccade.ops.statistic import is_statistic
+
 _PATIENCE = 0.2  # seconds until the host's memory is given up for lost
 
 
@@ -23,7 +25,7 @@ class Leaves:
 
     Args:
         like: leaves by path, with a dtype and a sharding, which a parameter of the same path and shape takes.
-        dtype: type of every other parameter; these are on the default device.
+        dtype: type of every other parameter, but for running statistics; these are on the default device.
     """
 
     def __init__(self, like: Mapping[str, Any], dtype: str) -> None:
@@ -39,7 +41,8 @@ class Leaves:
         """
         like = self._like.get(path)
         taken = like is not None and like.shape == shape
-        dtype, sharding = (like.dtype, getattr(like, 'sharding', None)) if taken else (self._dtype, None)
+        usual = 'float32' if is_statistic(path) else self._dtype
+        dtype, sharding = (like.dtype, getattr(like, 'sharding', None)) if taken else (usual, None)
         references = _references(piece)
         whole = self.arrays.pop(path, None)
         whole = jnp.zeros(shape, dtype, device=sharding) if whole is None else whole

@@ -3,16 +3,20 @@
 """mBART: BART with norms before the branches, and one after each tower.
 
 Liu et al. 2020, "Multilingual Denoising Pre-training for Neural Machine Translation", https://arxiv.org/abs/2001.08210;
-names and settings of `MBartForConditionalGeneration` in transformers.
+names and settings of `MBartForConditionalGeneration` and its heads in transformers.
 """
 
 from saccade.hub.bart import FAMILY as BART
-from saccade.hub.seq2seq import LAYER_NORM, LEARNED, family, keys, template
+from saccade.hub.seq2seq import LAYER_NORM, LEARNED, family, heads, keys, rereading, template
+
+_WRITES = template('block.pre_norm:PreNorm', {'position': LEARNED, 'norm': LAYER_NORM}, LAYER_NORM)
+_HEADS = heads('MBart')
 
 FAMILY = family(
-    'MBartForConditionalGeneration',
-    template('block.pre_norm:PreNorm', {'position': LEARNED, 'norm': LAYER_NORM}, LAYER_NORM),
-    keys=keys(harmless=('classifier_dropout',), required={'normalize_before': True, 'add_final_layer_norm': True}),
+    '',
+    rereading(_WRITES, None),
+    keys=keys(required={'normalize_before': True, 'add_final_layer_norm': True}),
     weights=BART.weights,
     tokens={'bos_token_id': 0, 'pad_token_id': 1, 'eos_token_id': 2, 'forced_eos_token_id': 2},
+    heads=_HEADS,
 )

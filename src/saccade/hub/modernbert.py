@@ -3,7 +3,7 @@
 """ModernBERT: pre-norm without biases, GeGLU, rotary positions, and windows in two of three layers.
 
 Warner et al. 2024, "Smarter, Better, Faster, Longer", https://arxiv.org/abs/2412.13663; names and settings of
-`ModernBertModel` and `ModernBertForMaskedLM` in transformers. The first layer has no norm before its attention, as the
+`ModernBertModel` and its heads in transformers. The first layer has no norm before its attention, as the
 embedding has one.
 """
 
@@ -12,11 +12,12 @@ from typing import Any
 from saccade.hub.encoder import affine, attention, fused, norm
 from saccade.hub.encoder import trunk as bert
 from saccade.hub.family import Family, Head, Weight
+from saccade.hub.heads import LABELS, TWO
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import layers, listed
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
-from saccade.hub.template import Activation, Both, Config, Free, InnerWidth, Kernel, MismatchError, Rate, Setting
+from saccade.hub.template import Activation, Both, Config, Free, InnerWidth, Kernel, MismatchError, Rate, Setting, named
 from saccade.ops.mask import Window
 from saccade.types import Part
 
@@ -85,14 +86,13 @@ def _types(kinds: list[str]) -> dict[str, Any]:
     return {'layer_types': [kind.removeprefix(_FIRST) for kind in kinds]}
 
 
+_HIDDEN = {
+    'activation': Activation('classifier_activation', 'gelu'),
+    'hidden_bias': Setting('classifier_bias', bool, False),
+}
 _MASKED = Head(
     'masked',
-    {
-        'use': 'head.masked:Masked',
-        'activation': Activation('classifier_activation', 'gelu'),
-        'norm': _NORM,
-        'hidden_bias': Setting('classifier_bias', bool, False),
-    },
+    {'use': 'head.masked:Masked', **_HIDDEN, 'norm': _NORM},
     (
         *affine('head.dense', 'masked_head/hidden'),
         *norm('head.norm', 'masked_head/norm'),
@@ -100,6 +100,24 @@ _MASKED = Head(
     ),
     {'tie_word_embeddings': True, 'decoder_bias': True},
 )
+
+
+def _scores(name: str, classes: Any, **use: Any) -> Head:
+    template = {**use, **_HIDDEN, 'hidden_norm': _NORM, 'classes': classes, 'dropout': _DROPOUT}
+    stem = f'{name}_head'
+    weights = (*affine('head.dense', f'{stem}/hidden'), *norm('head.norm', f'{stem}/hidden_norm'))
+    return Head(name, template, (*weights, *affine('classifier', f'{stem}/output')))
+
+
+_DROPOUT = Rate('classifier_dropout', default=0.0)
+_POOL = named('classifier_pooling', {'cls': {'use': 'ops.pool:first'}, 'mean': {'use': 'ops.pool:mean'}}, 'cls')
+_HEADS = {
+    'ModernBertModel': (),
+    'ModernBertForMaskedLM': (_MASKED,),
+    'ModernBertForSequenceClassification': (_scores('pooled', LABELS, use='head.pooled:Pooled', pool=_POOL),),
+    'ModernBertForTokenClassification': (_scores('tokens', LABELS, use='head.each_token:EachToken'),),
+    'ModernBertForQuestionAnswering': (_scores('tokens', TWO, use='head.each_token:EachToken'),),
+}
 
 FAMILY = Family(
     bert()
@@ -127,10 +145,10 @@ FAMILY = Family(
     keys=Keys(
         required={'sliding_window': None, 'rope_scaling': None},
         harmless=(
-            'classifier_dropout', 'classifier_pooling', 'cls_token_id', 'deterministic_flash_attn',
-            'initializer_cutoff_factor', 'mlp_dropout', 'sep_token_id', 'sparse_pred_ignore_index', 'sparse_prediction',
+            'cls_token_id', 'deterministic_flash_attn', 'initializer_cutoff_factor', 'mlp_dropout', 'sep_token_id',
+            'sparse_pred_ignore_index', 'sparse_prediction',
         ),
     ),
-    heads={'ModernBertModel': (), 'ModernBertForMaskedLM': (_MASKED,)},
-    outside=r'(head|decoder)\..*',
+    heads=_HEADS,
+    outside=r'(head|decoder|classifier)\..*',
 )  # fmt: skip

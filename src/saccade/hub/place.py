@@ -34,7 +34,7 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     names = _short_names(tensors, family)
     left = dict(names)
     for weight in weights_of(family, heads, shapes):
-        first, _ = next(weight.tensors(shapes[weight.ours[0]]))
+        first, *_ = weight.parts(next(weight.tensors(shapes[weight.ours[0]]))[0])
         absent = first not in left
         if weight.ours[0] in leaves.arrays or (absent and weight.read_only):
             continue  # another layout has it
@@ -125,20 +125,32 @@ def _read(
     order: np.ndarray | None,
 ) -> Iterator[np.ndarray]:
     """Yield the parameters that one tensor holds, in our layout. Args: shapes, of these parameters; order of rows."""
-    if wanted not in names:
-        raise UserError(f"there is no tensor '{wanted}'")
-    name = names.pop(wanted)
     pieces, whole = pieces_of(weight, shapes), stored_shape(weight, shapes)
     rows = [shape[0] if shape else 1 for shape in itertools.starmap(_shape, pieces)]
-    if tensors.shape(name) != whole:
-        raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {whole}")
-    array = tensors.read(name) if order is None else tensors.held.count(tensors.read(name)[order])
+    found = [_read_one(tensors, names, part, part_shape(weight, whole)) for part in weight.parts(wanted)]
+    array = tensors.held.count(np.concatenate(found)) if len(found) > 1 else found[0]
+    del found
+    array = array if order is None else tensors.held.count(array[order])
     starts = np.cumsum([weight.skipped, *rows])
     for start, count, (layout, shape) in zip(starts[:-1], rows, pieces, strict=True):
         made = rearrange(array[start : start + count] if whole else array, layout, **_sizes(layout, shape))
         tensors.held.count(made)
         for part in made if len(pieces) < len(shapes) else [made]:
             yield tensors.held.count(np.asarray(part, order='C'))
+
+
+def _read_one(tensors: Tensors, names: dict[str, str], wanted: str, shape: tuple[int, ...]) -> np.ndarray:
+    if wanted not in names:
+        raise UserError(f"there is no tensor '{wanted}'")
+    name = names.pop(wanted)
+    if tensors.shape(name) != shape:
+        raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but config.json implies {shape}")
+    return tensors.read(name)
+
+
+def part_shape(weight: Weight, whole: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of each of the tensors that are one. Args: whole, its shape."""
+    return (whole[0] // len(weight.joined), *whole[1:]) if whole else ()
 
 
 def pieces_of(weight: Weight, shapes: list[tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:

@@ -6,6 +6,7 @@ Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; na
 `Qwen3MoeForCausalLM` in transformers.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from saccade.hub.experts import mixture, weights
@@ -24,20 +25,24 @@ _EXPERTS = Both(
 )
 _MIXTURE = mixture(_EXPERTS, 'moe_intermediate_size', Setting('norm_topk_prob', bool, False))
 
+_BLOCKS = {'sparse': {**_MODEL['block'], 'feedforward': _MIXTURE}, 'dense': _MODEL['block']}
 
-def _kinds(config: Config) -> list[str]:
+
+def feedforwards(config: Config) -> list[str]:
+    """Return the kind of the feed-forward layer of each layer, 'dense' or 'sparse'."""
     count, step = depth(config), read(config, 'decoder_sparse_step', int, 1)
     dense = read(config, 'mlp_only_layers', list, [])
     return ['dense' if number in dense or (number + 1) % step else 'sparse' for number in range(count)]
 
 
-def _dense(kinds: list[str]) -> dict[str, Any]:
+def dense(kinds: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of the kinds of feed-forward layers."""
     return {'mlp_only_layers': [number for number, kind in enumerate(kinds) if kind == 'dense']}
 
 
 FAMILY = family(
     'Qwen3MoeForCausalLM',
-    _MODEL | layers({'sparse': {**_MODEL['block'], 'feedforward': _MIXTURE}, 'dense': _MODEL['block']}, _kinds, _dense),
+    _MODEL | layers(_BLOCKS, feedforwards, dense),
     Keys(
         required={**WINDOW, 'use_sliding_window': False},
         # Without windows in any layer their size has no effect.

@@ -12,10 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade.hub.encoder import Words, attention, layers, norm
-from saccade.hub.family import ONE_TEXT, ZEROS, Family, Weight
+from saccade.hub.family import ONE_TEXT, ZEROS, Family, Head, Weight
+from saccade.hub.heads import LABELS, TWO, Output, each_token, pooled
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read
-from saccade.hub.template import Activation, Config, Free, Inner, Kernel, Leaf, MismatchError, Place, Rate, Setting
+from saccade.hub.template import (
+    Activation,
+    Config,
+    Free,
+    Inner,
+    Kernel,
+    Leaf,
+    MismatchError,
+    OneOf,
+    Place,
+    Rate,
+    Setting,
+)
 
 # Our names within a layer -> theirs.
 LAYER = {f'mixer/{ours}': f'self_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
@@ -60,14 +73,14 @@ _DROPOUT = Rate('dropout', default=0.1)
 def keys(**others: Any) -> Keys:
     """Return the keys of BART's config class and similar ones. Args: others, of one family."""
     required = {**CAUSAL, 'is_encoder_decoder': True, 'tie_word_embeddings': True, **others.get('required', {})}
-    # Settings of a single tower, of training, and of a classifier.
+    # Settings of a single tower, and of training.
     harmless = ('is_decoder', 'encoder_layerdrop', 'decoder_layerdrop', 'activation_dropout')
     aliases = {
         'hidden_size': 'd_model',
         'num_attention_heads': 'encoder_attention_heads',
         'num_hidden_layers': 'encoder_layers',
     }
-    return Keys(required=required, harmless=(*harmless, *others.get('harmless', ())), aliases=aliases)
+    return Keys(**{**others, 'required': required, 'harmless': harmless, 'aliases': aliases})
 
 
 def template(block: str, towers: Mapping[str, Any], embedding_norm: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -142,7 +155,36 @@ class Scale(Leaf):
         return {'scale_embedding': value != 1.0}
 
 
-def family(architecture: str, template: Mapping[str, Any], **more: Any) -> Family:
+_WITH_HEADS = 'ForSequenceClassification', 'ForQuestionAnswering'
+
+
+def rereading(template: Mapping[str, Any], start: Any) -> OneOf:
+    """Template of a model that writes, or of one that reads a text twice and has heads.
+
+    Args:
+        template: of the model that writes.
+        start: of the first token of the decoder of the other.
+    """
+    decoder = {**template['decoder'], 'head_bias': False}
+    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'decoder': decoder, 'start': start}
+
+    return OneOf(lambda config: 'twice' if _rereads(config) else 'once', {'once': template, 'twice': twice})
+
+
+def _rereads(config: Config) -> bool:
+    architecture, *_ = (*read(config, 'architectures', list, []), '')
+    return str(architecture).endswith(_WITH_HEADS)
+
+
+def heads(name: str) -> dict[str, tuple[Head, ...]]:
+    """Return the heads by architecture. Args: name, of the architectures, as 'Bart'."""
+    scores = Output('classification_head.out_proj', LABELS, Rate('classifier_dropout', default=0.0))
+    made = pooled('classification_head.dense', scores, place='last'), each_token(Output('qa_outputs', TWO))
+    own = {f'{name}{ending}': (head,) for ending, head in zip(_WITH_HEADS, made, strict=True)}
+    return {f'{name}ForConditionalGeneration': (), f'{name}Model': (), **own}
+
+
+def family(architecture: str, template: Any, **more: Any) -> Family:
     """Return a family of encoder-decoders. Args: more, fields of `Family` that differ."""
     fields = {
         'weights': WEIGHTS,
@@ -151,7 +193,7 @@ def family(architecture: str, template: Mapping[str, Any], **more: Any) -> Famil
             ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
         ),
         'ignored': '',
-        'outside': r'final_logits_bias|lm_head\.weight',
-        'inputs': lambda config: 2 * ONE_TEXT,  # a source and a target
+        'outside': r'final_logits_bias|(lm_head|classification_head|qa_outputs)\..*',
+        'inputs': lambda config: ONE_TEXT if _rereads(config) else 2 * ONE_TEXT,  # a source and a target
     }
     return Family(template, architecture=architecture, **{**fields, **more})

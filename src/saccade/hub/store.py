@@ -17,7 +17,7 @@ from einops import rearrange
 
 from saccade.hub.describe import Description
 from saccade.hub.family import Weight
-from saccade.hub.place import pieces_of, stored_shape, weights_of
+from saccade.hub.place import part_shape, pieces_of, stored_shape, weights_of
 from saccade.hub.tensors import INDEX, SINGLE
 
 # Zeros in their place give the same outputs as a model without.
@@ -59,8 +59,11 @@ def tensors_in(weight: Weight, params: Mapping[str, Any], description: Descripti
     order = weight.order and weight.order(description.shapes, weight.ours[0])
     for short, index in weight.tensors(shapes[0]):
         within = [shape[len(index) :] for shape in shapes]
-        make = partial(_tensor, weight, within, own, order, index)
-        yield Outgoing(full_name(short, description), stored_shape(weight, within), make)
+        make, shape = partial(_tensor, weight, within, own, order, index), stored_shape(weight, within)
+        for number, part in enumerate(weight.parts(short)):
+            yield Outgoing(
+                full_name(part, description), part_shape(weight, shape), partial(_part, make, weight, number)
+            )
 
 
 def write_tensors(folder: Path, tensors: Iterable[Outgoing], dtype: str, shard: int) -> None:
@@ -141,6 +144,11 @@ def _tensor(
         made.insert(0, np.zeros((weight.skipped, *made[0].shape[1:]), made[0].dtype))
     whole = np.concatenate(made) if len(made) > 1 else made[0]
     return whole if order is None else whole[np.argsort(order)]
+
+
+def _part(make: Callable[[], np.ndarray], weight: Weight, number: int) -> np.ndarray:
+    whole = make()
+    return np.split(whole, len(weight.joined))[number] if len(weight.joined) > 1 else whole
 
 
 def _turned(layout: str, array: np.ndarray) -> np.ndarray:

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 
 from saccade.attention.base import CachingKernel
 from saccade.build import build, defaults, fields, load_target
-from saccade.hub.setting import ACTIVATIONS, NEEDED, read, read_activation
+from saccade.hub.setting import ACTIVATIONS, NEEDED, read, read_activation, shortened
 from saccade.softmax.softmax import Softmax
-from saccade.types import Part
+from saccade.types import Part, UserError
 
 Config = Mapping[str, Any]
 # Fields that decide initial values and the order of computation, and not the outputs of a trained model.
@@ -297,6 +297,28 @@ class OneOf(Leaf):
         name, found = best(self.templates, value, place)
         yield from found
         yield from (Written(key, setting, place.path, False) for key, setting in self.writes(name).items())
+
+
+def named(key: str, templates: Mapping[str, Mapping[str, Any]], default: Any = NEEDED) -> OneOf:
+    """Alternative templates by the text of a key. Args: default, the text where the key is absent."""
+
+    def choice(config: Config) -> str:
+        name = read(config, key, str, default)
+        if name not in templates:
+            known = ', '.join(map(repr, templates))
+            raise UserError(f'config.json: {key} is {shortened(name)}, which cannot be represented; only {known} can')
+        return name
+
+    return OneOf(choice, templates, lambda name: {key: name})
+
+
+def either(key: str, default: bool, yes: Mapping[str, Any], no: Mapping[str, Any]) -> OneOf:
+    """Two templates: where a key is true, and where it is false. Args: default, where the key is absent."""
+    return OneOf(
+        lambda config: 'yes' if read(config, key, bool, default) else 'no',
+        {'yes': yes, 'no': no},
+        lambda name: {key: name == 'yes'},
+    )
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from saccade.data.tokenizer.tokenizer import CONFIG, FILE, UNKNOWN, Tokenizer
 from saccade.model.dual_encoder import DualEncoder
 from saccade.model.encoder import Encoder
 from saccade.model.encoder_decoder import EncoderDecoder
+from saccade.model.reread import Reread
 from saccade.types import Part, UserError
 
 _PADS, _MASKS = ('[PAD]', '<pad>'), ('[MASK]', '<mask>')
@@ -40,6 +41,8 @@ def special_ids(tokenizer: Tokenizer, model: Part) -> dict[str, int | None]:
     if model.target is EncoderDecoder:
         frame = PairFrame.of(tokenizer, 1, 1)
         return ids | {'decoder_start_token_id': frame.start, 'forced_eos_token_id': None}
+    if model.target is Reread:  # there its head reads the last of these tokens
+        return ids | {'eos_token_id': tokenizer.special(*CLOSES, role='sep_token')}
     return ids
 
 
@@ -47,7 +50,8 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
     """Write tokenizer.json and tokenizer_config.json.
 
     The special tokens that our data put around a text are added by the tokenizer itself there: [CLS] and [SEP] for an
-    encoder, those around a caption, the end after the source of an encoder-decoder, and none for a decoder.
+    encoder and a model that reads twice, those around a caption, the end after the source of an encoder-decoder, and
+    none for a decoder.
 
     Args:
         config: config.json, which says how many types of tokens there are.
@@ -71,7 +75,7 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
 
 
 def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
-    if model.target is Encoder:
+    if model.target in (Encoder, Reread):
         opens, closes = (
             tokenizer.special(*names, role=role) for names, role in ((OPENS, 'cls_token'), (CLOSES, 'sep_token'))
         )

@@ -6,19 +6,22 @@
 
 Radford et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2). The same class is Llama
 (Touvron et al. 2023, https://arxiv.org/abs/2302.13971) with other parts. Masks that let a token attend to later tokens
-raise an error. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
+raise an error. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859. An embedding of another width has a
+projection after it, and another before the output projection (OPT-350m: Zhang et al. 2022,
+https://arxiv.org/abs/2205.01068).
 """
 
 import flax.linen as nn
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
 from saccade.gain import Gain
 from saccade.model.base import TransformerBase
 from saccade.module import context_of, on_device
 from saccade.ops.causality import require_causal
+from saccade.ops.project import project
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import (
     ArrayLike,
@@ -59,6 +62,7 @@ class Decoder(TransformerBase):
     Attributes:
         vocabulary: V of the logits, at least the tokenizer's size.
         tied: whether the output projection is the transposed embedding.
+        embedding_width: E, also of the input of the output projection; None for D.
         embedding_norm: norm of the embedded tokens, before the positions (BLOOM); None for no norm.
         position_norm: norm of the embedded tokens with positions (BART's `layernorm_embedding`); None for no norm.
         logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).
@@ -70,6 +74,7 @@ class Decoder(TransformerBase):
 
     vocabulary: Count
     tied: bool = True
+    embedding_width: Count | None = None
     embedding_norm: Part[Norm] | None = None
     position_norm: Part[Norm] | None = None
     logit_scale: Positive = 1.0
@@ -144,8 +149,11 @@ class Decoder(TransformerBase):
         """
         self._refuse()
         require_causal('model.decoder:Decoder', *self.blocks)
-        table = self._table(self.width) if table is None else table
-        x, context = self._embedded(tokens, context, self.width, table)
+        width = self.embedding_width or self.width
+        table = self._table(width) if table is None else table
+        x, context = self._embedded(tokens, context, width, table)
+        if self.embedding_width is not None:
+            x = self._projected('embedding_output', x, self.width)
         if self.embedding_norm is not None:
             x = self.embedding_norm(name='embedding_norm')(x, context.real)
         x = self.position(name='position')(x, context.positions)
@@ -157,11 +165,16 @@ class Decoder(TransformerBase):
 
     def _projection(self, x: Hidden, table: Table) -> OutputProjection:
         bias, kernel = None, table
+        if self.embedding_width is not None:
+            x = self._projected('head_input', x, self.embedding_width)
         if not self.tied:
-            kernel = parameter(self, 'head', 'D -> V', self.head_init(), (self.width, self.vocabulary))
+            kernel = parameter(self, 'head', 'D -> V', self.head_init(), (x.shape[-1], self.vocabulary))
         if self.logit_gain is not None:
-            gain = self.logit_gain()(self, 'logit_gain', 'V', (self.vocabulary,), self.width)
+            gain = self.logit_gain()(self, 'logit_gain', 'V', (self.vocabulary,), x.shape[-1])
             kernel = kernel * (gain[:, None] if self.tied else gain)
         if self.head_bias:
             bias = parameter(self, 'head_bias', 'V', nn.initializers.zeros, (self.vocabulary,))
         return OutputProjection(x, kernel, self.tied, bias, self.logit_cap)
+
+    def _projected(self, name: str, x: Float[Array, 'B T _'], width: int) -> Float[Array, 'B T _']:
+        return project(x, parameter(self, name, 'D -> D', self.embedding_init(), (x.shape[-1], width)))

@@ -69,7 +69,7 @@ class EncoderDecoder(Module):
         Raises:
             UserError: they are incompatible.
         """
-        self._refuse()
+        self.refuse()
         self.source_tower, self.target_tower = self.encoder(name='encoder'), self.decoder(name='decoder')
 
     def __call__(
@@ -112,15 +112,15 @@ class EncoderDecoder(Module):
         read = Source(hidden, reading.context.positions, reading.context.segments)
         return read, reading.table if self.shared_embedding else None
 
-    def _refuse(self) -> None:
-        """Raise an error if encoder and decoder are incompatible."""
+    def refuse(self) -> None:
+        """Raise a UserError if encoder and decoder are incompatible."""
         encoder, decoder = self.encoder(parent=None), self.decoder(parent=None)
         for block in decoder.blocks:
             cross = dict(block.arguments).get('cross')
             if cross is None:
                 raise UserError(f'{_NAME}: {block.name} of the decoder has no cross, so that it cannot read the source')
             _refuse_distances(cross)
-        own, given = (decoder.vocabulary, decoder.width), (encoder.vocabulary, encoder.embedding_width or encoder.width)
+        own, given = ((each.vocabulary, each.embedding_width or each.width) for each in (decoder, encoder))
         if self.shared_embedding and encoder.vocabulary is None:
             raise UserError(f'{_NAME}: the encoder has no vocabulary to share; set shared_embedding to False')
         if self.shared_embedding and given != own:

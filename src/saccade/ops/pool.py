@@ -3,7 +3,7 @@
 """Pooling of a row of tokens to one vector. Padding is excluded from means and maxima."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Num
 
 __all__ = ['first', 'last', 'maximum', 'mean']
 
@@ -31,7 +31,7 @@ def maximum(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B
     return jnp.where(there.any(axis=-1, keepdims=True), largest, 0.0)
 
 
-def last(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:
+def last(x: Num[Array, 'B T D'], there: There = None, /) -> Num[Array, 'B D']:
     """Return the last token of the row that is no padding; the first place of a row of padding alone."""
     if there is None:
         return x[:, -1]

@@ -26,6 +26,7 @@ class SearchOptions:
         part: name of one of several models of a run.
         index: folder of the index; None for one in the folder of the run.
         rows: texts in a batch.
+        dtype: of the parameters.
     """
 
     workdir: str | None
@@ -34,6 +35,7 @@ class SearchOptions:
     part: str
     index: str | None
     rows: int
+    dtype: str
 
 
 def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEncoder, Index]:
@@ -44,7 +46,7 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
     """
     if not (asked.index or asked.workdir):
         raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
-    trained = open_trained(asked.workdir, asked.init_from, asked.which).only(asked.part)
+    trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype).only(asked.part)
     encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows)
     default = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
     folder = expanded(asked.index) if asked.index else default

@@ -27,8 +27,10 @@ from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
 from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
+from saccade.train.learner import cast
 from saccade.train.log.provenance import changed_code
 from saccade.train.optimizer import path_of
+from saccade.train.process.given import DTYPES
 from saccade.train.scales import rescaled, scales_of
 from saccade.train.workdir import Workdir, absolute
 from saccade.trust import require_trusted
@@ -82,22 +84,28 @@ class Trained:
         return replace(self, model=model, params=params, config={**self.config, 'model': self.config['model'][part]})
 
 
-def open_trained(workdir: str | None = None, init_from: str | None = None, which: str = 'latest') -> Trained:
+def open_trained(
+    workdir: str | None = None, init_from: str | None = None, which: str = 'latest', dtype: str = 'float32'
+) -> Trained:
     """Open a run's folder, or a Hugging Face directory; `init_from` may be either.
 
     Args:
         which: 'latest' or 'best' checkpoint of a run, or the 'average' of its last.
+        dtype: of the parameters, and so of the computation.
 
     Raises:
         UserError: neither or both are given; the folder is missing or holds no model, or no tokenizer; `which` is not
-            'latest', of a Hugging Face directory.
+            'latest', of a Hugging Face directory; the dtype is unknown.
     """
+    if dtype not in DTYPES:
+        raise UserError(f'dtype must be {" or ".join(DTYPES)}, not {dtype!r}')
     if bool(workdir) == bool(init_from):
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
     if workdir or not is_hub(init_from):
-        return open_run(workdir or init_from, which)
+        trained = open_run(workdir or init_from, which)
+        return replace(trained, params=cast(trained.params, dtype))
     require_latest(init_from, which)
-    pretrained = hub.load(init_from)
+    pretrained = hub.load(init_from, dtype=dtype)
     tokenizer, model = pretrained.open_tokenizer(), build(pretrained.spec, 'model')()
     settings = pretrained.generation, tokenizer, model.vocabulary, pretrained.chat_template
     try:

@@ -30,6 +30,7 @@ class TranslationOptions:
     alpha: the exponent of the length penalty.
     start: for a Hugging Face directory, the special token that starts a target; None: as the directory says.
     rows: texts in a batch.
+    dtype: of the parameters.
     """
 
     workdir: str | None
@@ -39,6 +40,7 @@ class TranslationOptions:
     alpha: float
     start: str | None
     rows: int
+    dtype: str
 
 
 def open_translator(asked: TranslationOptions) -> Translator:
@@ -47,7 +49,7 @@ def open_translator(asked: TranslationOptions) -> Translator:
     Raises:
         UserError: the path is neither, or the model is not a sequence-to-sequence model.
     """
-    trained = open_trained(asked.workdir, asked.init_from, asked.which)
+    trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype)
     if not isinstance(trained.model, Seq2Seq):
         raise UserError(refused(Part(type(trained.model)), Seq2Seq))
     frame, search = pair_frame(trained, asked.start), _search(trained, asked)

@@ -11,7 +11,7 @@ from saccade.hub import load as hub
 from saccade.hub.download import local
 from saccade.train.digests import prepare_other
 from saccade.train.experiment import Experiment
-from saccade.train.trained import config_of, is_hub, open_run, require_latest
+from saccade.train.trained import config_of, is_hub, open_trained, require_latest
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import ImageTextModel, Model, Part, UserError
 
@@ -33,23 +33,24 @@ def split_of(path: str, name: str) -> CaptionSplit:
     return splits[name]
 
 
-def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
+def open_zero_shot(path: str, which: str, rows: int, dtype: str) -> ZeroShot:
     """Open a run or a Hugging Face directory.
 
     Args:
         which: checkpoint of a run, as in `train.process.given.CHECKPOINTS`.
         rows: images or prompts in a batch.
+        dtype: of the parameters.
 
     Raises:
         UserError: the path is neither, the model does not compare images with texts, or it lacks a processor for both.
     """
     if is_hub(path):
         require_latest(path, which)
-        found = hub.load(path)
+        found = hub.load(path, dtype=dtype)
         model, params = build(found.spec, 'model')(), found.params
         processor, length = open_tokenizer_and_images(absolute(local(path))), model.context_length
     else:
-        trained = open_run(path, which)
+        trained = open_trained(path, which=which, dtype=dtype)
         model, params, processor = trained.model, trained.params, trained.processor
         length = Experiment.of(trained.config).data().context_length
     _require_image_text(model, path)

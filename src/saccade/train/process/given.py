@@ -10,6 +10,7 @@ from saccade.paths import expanded
 from saccade.types import UserError
 
 CHECKPOINTS = ('latest', 'best', 'average')  # checkpoints of a run, the values of --checkpoint
+DTYPES = ('float32', 'bfloat16')  # of parameters and computation, the values of --dtype
 
 
 def path_of(flag: str, path: str) -> Path:

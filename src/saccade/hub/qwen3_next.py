@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Qwen3-Next: three layers of Gated DeltaNet for each of gated attention, and mixtures with a gated shared expert.
+
+Qwen Team 2025, https://huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct; names and settings are as in
+`Qwen3NextForCausalLM` in transformers. Norms are zero-centred, but for that of the heads of Gated DeltaNet. One
+tensor has queries and gates of attention, and others the projections of Gated DeltaNet, a head after another.
+"""
+
+from saccade.hub.delta_rule import KINDS, MIXER, delta, interleaved, own
+from saccade.hub.experts import mixture, shared, weights
+from saccade.hub.family import Weight
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.layer_kinds import crossed, listed
+from saccade.hub.llama import NO_BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
+from saccade.hub.qwen3_moe import dense, feedforwards
+from saccade.hub.rope import Rope
+from saccade.hub.setting import read
+from saccade.hub.template import InnerWidth, Setting
+
+_CENTRED = {**NORM, 'zero_centred': True}
+_ROPE = Rope(share='partial_rotary_factor', usual_share=0.25).template()
+_MODEL = template(
+    {**NO_BIAS, 'head_norm': _CENTRED, 'gate': {'use': 'jax.nn:sigmoid'}, 'position': _ROPE}, {'bias': False}, _CENTRED
+)
+_MIXERS = {
+    'linear_attention': delta(
+        'attention.delta:Delta', Setting('linear_key_head_dim', int), Setting('linear_conv_kernel_dim', int, 4), 1e-6,
+        heads=Setting('linear_num_value_heads', int),
+        key_heads=Setting('linear_num_key_heads', int),
+        value_width=Setting('linear_value_head_dim', int),
+        gate={'use': 'jax.nn:silu'},
+    ),
+    'full_attention': _MODEL['block']['mixer'],
+}  # fmt: skip
+_MIXTURE = mixture(Setting('num_experts', int), 'moe_intermediate_size', Setting('norm_topk_prob', bool, True))
+_SHARED = {**_MIXTURE['expert'], 'width': InnerWidth('shared_expert_intermediate_size', 'hidden_size')}
+_FEEDFORWARDS = {
+    'sparse': {**_MIXTURE, 'shared': _SHARED, 'shared_gate': {'use': 'jax.nn:sigmoid'}},
+    'dense': _MODEL['block']['feedforward'],
+}
+_LISTED = listed(
+    lambda config, number: KINDS[not (number + 1) % read(config, 'full_attention_interval', int, 4)], *KINDS
+)
+
+_HEADS = '(N V) D -> D N V'
+_GATED = Weight('layers.*.self_attn.q_proj.weight', '(N part H) D -> part D N H', (f'{MIXER}/query', f'{MIXER}/gate'))
+_DELTA = (
+    interleaved('linear_attn.in_proj_qkvz', 'query', {
+        'query': '(K H) D -> D K H', 'key': '(K H) D -> D K H', 'value': _HEADS, 'gate': _HEADS,
+    }),
+    interleaved('linear_attn.in_proj_ba', 'query', {'write': 'N D -> D N', 'step': 'N D -> D N'}),
+    Weight('layers.*.linear_attn.conv1d.weight', 'C 1 M -> M C', (f'{MIXER}/convolution/output',)),
+    Weight('layers.*.linear_attn.dt_bias', 'N -> N', (f'{MIXER}/step_bias',)),
+    Weight('layers.*.linear_attn.A_log', 'N -> N', (f'{MIXER}/log_rate',)),
+    Weight('layers.*.linear_attn.norm.weight', 'V -> V', (f'{MIXER}/head_norm/scale',)),
+    Weight('layers.*.linear_attn.out_proj.weight', 'D (N V) -> N V D', (f'{MIXER}/output',)),
+)  # fmt: skip
+_LLAMA = tuple(weight for weight in WEIGHTS if '.q_proj' not in weight.theirs)
+
+FAMILY = family(
+    'Qwen3NextForCausalLM',
+    _MODEL
+    | crossed(
+        _MODEL['block'],
+        (_MIXERS, _LISTED),
+        (_FEEDFORWARDS, feedforwards),
+        lambda mixers, inner: {'layer_types': mixers, **dense(inner)},
+    ),
+    Keys(
+        required={**CAUSAL, 'attention_bias': False},
+        harmless=('output_router_logits', 'router_aux_loss_coef'),
+        defaults={
+            'head_dim': 256, 'num_key_value_heads': 2, 'linear_num_key_heads': 16, 'linear_num_value_heads': 32,
+            'linear_key_head_dim': 128, 'linear_value_head_dim': 128, 'intermediate_size': 5632, 'num_experts': 512,
+            'num_experts_per_tok': 10, 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,
+        },
+    ),
+    like='llama',
+    weights=(
+        *own((weight for weight in (*_LLAMA, _GATED, *QUERY_KEY_NORMS) if 'self_attn' in weight.theirs), False),
+        *(weight for weight in _LLAMA if 'self_attn' not in weight.theirs),
+        *own(_DELTA, True),
+        *weights('mlp', {'gate': 'gate_proj', 'up': 'up_proj', 'down': 'down_proj'}),
+        *shared('mlp', 'shared_expert'),
+        Weight('layers.*.mlp.shared_expert_gate.weight', 'G D -> D G', ('layers/*/feedforward/shared_gate_kernel',)),
+    ),
+    ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq|mtp\..*',
+)  # fmt: skip

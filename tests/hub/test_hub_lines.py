@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths of the files of families: 80 lines, or 25 for one that renames another, without header and docstring."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from saccade.hub import family as base
+from saccade.hub.family import families
+
+MOST, MOST_LIKE_ANOTHER = 80, 25
+FAMILIES = {name.replace('-', '_'): bool(family.like) for name, family in families().items()}
+# Files above the limit, with their lines.
+LONGER = {
+    'albert': 52,  # names of its own for every tensor, and six heads
+    'electra': 44,  # six heads
+    'gemma2': 71,  # bounds and a scale of scores, kinds of layers; also the base of Gemma 3
+    'gemma3_text': 30,  # positions by kind of layer
+    'kimi_linear': 158,  # two mixers, a router, two layouts of tensors, and a published config.json with other names
+    'llama': 100,  # also the base of every family like it
+    'mamba2': 98,  # keys that must agree, and rows in another order
+    'mistral': 33,  # the leaf of a window, which four families share
+    'modernbert': 124,  # two kinds of layers, a first one without a norm, five heads
+    'phi3': 36,  # tensors that hold several parameters
+    'qwen2': 35,  # the leaf of full layers, which two families share
+    'qwen3_moe': 45,  # mixtures in some layers
+    'qwen3_next': 77,  # another mixer, and mixtures with a shared expert
+    'siglip': 97,  # two towers, and attention pooling
+}
+
+
+def lines(name: str) -> int:
+    """Lines of a file that are not empty, without header and docstring."""
+    source = (Path(base.__file__).parent / f'{name}.py').read_text()
+    return sum(map(bool, map(str.strip, source.splitlines()[ast.parse(source).body[0].end_lineno :])))
+
+
+@pytest.mark.parametrize(('name', 'like'), FAMILIES.items())
+def test_a_family_is_short(name, like):
+    limit = MOST_LIKE_ANOTHER if like else MOST
+    assert lines(name) <= LONGER.get(name, limit)
+    assert LONGER.get(name, limit + 1) > limit
