@@ -8,6 +8,7 @@ python launch/claims.py --what=time                          # time of a layer, 
 python launch/claims.py --what=conversation --turns=8        # re-reading each turn, compared with a KV cache
 python launch/claims.py --what=estimators                    # bias and variance of gradient estimators of a choice
 python launch/claims.py --what=induction --seeds=3           # induction heads and the drop of the in-context loss
+python launch/claims.py --what=focus --seeds=5               # entropy of global and local attention
 """
 
 from pathlib import Path
@@ -31,6 +32,7 @@ _READ = {
     'conversation': TURNS,
     'estimators': DRAWS,
     'induction': SEEDS,
+    'focus': SEEDS,
 }
 WHAT = flags.DEFINE_enum('what', None, list(_READ), 'Which claim.')
 OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
@@ -49,6 +51,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.studies.conversation import conversation
     from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
     from saccade.analysis.studies.estimators import estimators
+    from saccade.analysis.studies.focus import focus
     from saccade.analysis.studies.induction import induction
 
     if overrides:
@@ -62,6 +65,7 @@ def main(overrides: list[str]) -> None:
         'conversation': conversation,
         'estimators': estimators,
         'induction': induction,
+        'focus': focus,
     }
     study, read = studies[WHAT.value], _READ[WHAT.value]
     refuse_given(f'with --what={WHAT.value}', *(flag for flag in (LENGTH, TURNS, DRAWS, SEEDS) if flag is not read))

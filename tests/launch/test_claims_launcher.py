@@ -19,7 +19,7 @@ def test_a_table_and_its_picture(runner):
 @pytest.mark.long
 def test_bad_input_is_refused_in_one_line(runner):
     for arguments, message in (
-        ([], 'error: give --what=interaction, gradient, time, conversation, estimators, induction\n'),
+        ([], 'error: give --what=interaction, gradient, time, conversation, estimators, induction, focus\n'),
         (['--what=time', '--out=a.gif'], 'error: a.gif: a chart is written to a file that ends in .png, .svg, .pdf\n'),
     ):
         done = runner.run('claims', *arguments)
