@@ -10,6 +10,7 @@ python launch/claims.py --what=estimators                    # bias and variance
 python launch/claims.py --what=induction --seeds=3           # induction heads and the drop of the in-context loss
 python launch/claims.py --what=norms --out=norms.png         # gradient norms by layer, with and without LayerNorm
 python launch/claims.py --what=heads --seeds=5 --csv=a.csv   # loss after removing random heads, of 1 to 16 heads
+python launch/claims.py --what=focus --seeds=5               # entropy of global and local attention
 """
 
 from pathlib import Path
@@ -35,6 +36,7 @@ _READ = {
     'induction': SEEDS,
     'norms': SEEDS,
     'heads': SEEDS,
+    'focus': SEEDS,
 }
 WHAT = flags.DEFINE_enum('what', None, list(_READ), 'Which claim.')
 OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
@@ -55,6 +57,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.studies.conversation import conversation
     from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
     from saccade.analysis.studies.estimators import estimators
+    from saccade.analysis.studies.focus import focus
     from saccade.analysis.studies.gradient_norms import gradient_norms
     from saccade.analysis.studies.induction import induction
     from saccade.analysis.studies.removed_heads import removed_heads
@@ -73,6 +76,7 @@ def main(overrides: list[str]) -> None:
         'induction': induction,
         'norms': gradient_norms,
         'heads': removed_heads,
+        'focus': focus,
     }
     study, read = studies[WHAT.value], _READ[WHAT.value]
     refuse_given(f'with --what={WHAT.value}', *(flag for flag in (LENGTH, TURNS, DRAWS, SEEDS) if flag is not read))

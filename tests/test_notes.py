@@ -168,10 +168,72 @@ def test_more_heads_of_the_same_width_in_all_cost_no_more_parameters():
     assert count(1) == count(2) == count(8)
 
 
+def test_a_row_times_the_concatenation_gives_every_query_the_same_weights():
+    source, states = normal(B, S, D), normal(B, T, D, number=1)
+    both = jnp.concatenate([jnp.tile(source[:, None], (1, T, 1, 1)), jnp.tile(states[:, :, None], (1, 1, S, 1))], -1)
+    noted = jax.nn.softmax(both @ normal(2 * D, number=2))
+    np.testing.assert_allclose(noted, jnp.tile(noted[:, :1], (1, T, 1)), atol=EXACT)
+    score = build({'use': 'recurrent.score.additive:Additive', 'width': 2 * D})()
+    params = score.init(jax.random.key(0), D, D)
+    function = score.apply(params, D, D)
+    scores = Scoring(Full(), function.terms, function.scale)
+    k = (source @ function.key)[:, :, None]
+    _, weights = scores.attend(function.queries(states, k), k, source[:, :, None])
+    assert jnp.abs(weights - weights[:, :, :1]).max() > 0.01
+
+
+def test_attention_is_no_linear_map_although_it_is_one_of_its_values():
+    layer, x, more = build(mixer(heads=1))(), normal(B, T, D), normal(B, T, D, number=1)
+    params = layer.init(jax.random.key(0), x, context(), False)
+
+    def attended(x):
+        y, reported = layer.apply(params, x, context(), False, mutable=['weights'])
+        (weights,) = jax.tree.leaves(reported)
+        return y, weights[:, 0]
+
+    def mixed(x):
+        kernel = jnp.einsum('DNH,NHE->DE', params['params']['value'], params['params']['output'])
+        return jnp.einsum('Bij,BjD,DE->BiE', attended(x)[1], x, kernel)
+
+    np.testing.assert_allclose(attended(x)[0], mixed(x), atol=EXACT)  # linear in its values, at these weights
+    apart, together = attended(x)[0] + attended(more)[0], attended(x + more)[0]
+    assert jnp.abs(apart - together).max() > 0.1
+
+
+def test_what_a_head_returns_has_the_width_of_its_values():
+    x = normal(B, T, D)
+    q, k, v = (jnp.einsum('BTD,DNH->BTNH', x, normal(D, 1, H, number=number)) for number in (0, 1, 2))
+    z, weights = attended(Full(), q, k, v)
+    assert (x.shape, weights.shape, z.shape) == ((B, T, D), (B, 1, T, T), (B, T, 1, H))
+
+
+def test_an_encoder_keeps_a_vector_of_the_width_for_each_token():
+    feedforward = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:relu'}, 'ratio': 4.0}
+    norm = {'use': 'norm.layer:LayerNorm'}
+    encoder = build(
+        {
+            'use': 'model.encoder:Encoder',
+            'vocabulary': 11,
+            'context_length': T,
+            'width': D,
+            'layers': 2,
+            'position': {'use': 'position.none:NoPosition'},
+            'norm': norm,
+            'run': {'use': 'model.stack:Unrolled'},
+            'block': {'use': 'block.pre_norm:PreNorm', 'norm': norm, 'mixer': mixer(), 'feedforward': feedforward},
+            'heads': {},
+        }
+    )()
+    tokens = jnp.zeros((B, T), jnp.int32)
+    params = encoder.init(jax.random.key(0), tokens, context(), False, method='encode')
+    x, _ = encoder.apply(params, tokens, context(), False, method='encode')
+    assert x.shape == (B, T, D)
+
+
 @pytest.mark.parametrize('name', [name for name in list(globals()) if name.startswith('test_')])
-def test_the_readme_lists_each_error_with_its_test(name):
+def test_the_errata_list_each_error_with_its_test(name):
     assert f'`{name}`' in ERRATA
 
 
-def test_the_readme_names_no_test_that_is_not_here():
+def test_the_errata_name_no_test_that_is_not_here():
     assert set(re.findall(r'`(test_\w+)`', ERRATA)) <= set(globals())

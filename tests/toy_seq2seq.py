@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
+from saccade.module import Module
 from saccade.types import LayerContext
 
 
@@ -21,8 +22,8 @@ class Reading:
     vector: Any
 
 
-class Toy(nn.Module):
-    """It looks at each row's source by dot products, and the weights of these are sown."""
+class Toy(Module):
+    """It looks at each row's source by dot products, and shows the weights of these."""
 
     vocabulary: int = 12
     context_length: int = 6
@@ -36,14 +37,14 @@ class Toy(nn.Module):
         self.mix = self.param('mix', init, (self.width, self.width))
         self.head = self.param('head', init, (self.width, self.vocabulary))
 
-    def __call__(self, source, source_context, tokens, context, train):
+    def __call__(self, source, source_context, tokens, context, train=False):
         state = self.encode(source, source_context, tokens.shape[1])
         logits, weights = [], []
         for t in range(tokens.shape[1]):
             state, looked = self._advance(tokens[:, t], context.segments[:, t], state)
             logits.append(state.vector @ self.head)
             weights.append(looked)
-        self.sow('weights', 'attention', jnp.stack(weights, axis=1)[:, None])
+        self.show('pattern', 'B N T S', lambda: jnp.stack(weights, axis=1)[:, None])
         return jnp.stack(logits, axis=1)
 
     def encode(self, source, source_context: LayerContext, capacity):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,6 +15,8 @@ from saccade.analysis.studies.chart import Chart
 from saccade.analysis.studies.conversation import conversation
 from saccade.analysis.studies.distance import gradient, interaction, wall_time
 from saccade.analysis.studies.estimators import estimators
+from saccade.analysis.studies.focus import EVERY, LENGTH, REACH, attentions, entropy, focus
+from saccade.analysis.studies.focus import watched as focused
 from saccade.analysis.studies.gradient_norms import VARIANTS, gradient_norms
 from saccade.analysis.studies.induction import induction_scores, watched
 from saccade.analysis.studies.removed_heads import DRAWS, LAYERS, experiment_of, masks, removed_heads, without
@@ -97,6 +100,7 @@ def test_a_chart_is_written_as_its_name_says(ending, tmp_path):
         (lambda: conversation(turns=1), '--turns=1: growth needs at least 2'),
         (lambda: gradient_norms(seeds=0), '--seeds=0: give at least one seed'),
         (lambda: removed_heads(seeds=0), '--seeds=0: give at least one seed'),
+        (lambda: focus(seeds=0), '--seeds=0 --steps=300: give at least one seed and 100 steps'),
         (lambda: Chart('a', 'b', (1,), {'c': (1,)}).save(Path('x.gif')), 'ends in .png'),
     ],
 )
@@ -188,3 +192,25 @@ def test_induction_heads_appear_with_the_drop_of_the_in_context_loss_in_two_laye
     assert two.drop() == two.rise() is not None
     assert one.drop() is one.rise() is None
     assert two.last()[0] < 0.5 < 2 < one.last()[0]
+
+
+def test_the_entropy_of_weights_is_the_logarithm_of_as_many_equal_ones():
+    weights = jnp.array([[0.25, 0.25, 0.25, 0.25], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0]])
+    np.testing.assert_allclose(entropy(weights), np.log([4, 2, 1]), atol=1e-6)
+
+
+@pytest.mark.long
+def test_a_window_bounds_the_entropy_of_local_attention_before_training_and_global_attention_has_none():
+    begun = {name: focused(spec, seed=0, steps=0) for name, spec in attentions().items()}
+    assert begun['global'].entropy[0] > 0.9 * np.log(LENGTH)
+    assert begun['local-p'].entropy[0] < begun['local-m'].entropy[0] <= np.log(2 * REACH + 1)
+
+
+@pytest.mark.long
+def test_the_focus_of_each_attention_is_told_with_its_interval():
+    claim = focus(seeds=2, steps=EVERY)
+    assert [row[:2] for row in claim.report.tables[0].rows] == [
+        (name, step) for step in ('0', '100') for name in ('global', 'local-m', 'local-p')
+    ]
+    assert all('[' in row[2] for row in claim.report.tables[0].rows)
+    assert figures(claim)['attentions']['global'][0]['entropy'][1] < np.log(LENGTH) / 2

@@ -22,7 +22,10 @@ def test_a_table_and_its_files(runner):
 @pytest.mark.long
 def test_bad_input_is_refused_in_one_line(runner):
     for arguments, message in (
-        ([], 'error: give --what=interaction, gradient, time, conversation, estimators, induction, norms, heads\n'),
+        (
+            [],
+            'error: give --what=interaction, gradient, time, conversation, estimators, induction, norms, heads, focus\n',
+        ),
         (['--what=time', '--csv=none/a.csv'], 'error: --csv=none/a.csv: there is no folder none; create it first\n'),
         (['--what=time', '--out=a.gif'], 'error: a.gif: a chart is written to a file that ends in .png, .svg, .pdf\n'),
     ):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.ops.flops import sequential_steps
+from saccade.ops.flops import flops, sequential_steps
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.types import LayerContext, UserError
@@ -58,6 +58,18 @@ def test_tokens_n_apart_are_n_steps_apart_in_a_recurrence_and_one_in_attention()
         for function in (recurrence, attention):
             by_first = jax.grad(lambda x, function=function: function(x)[0, -1].sum())(x)[0, 0]
             assert np.abs(by_first).max() > 0
+
+
+def test_work_of_a_recurrence_and_a_convolution_grows_with_the_length_and_that_of_attention_with_its_square():
+    def counted(spec):
+        return [flops(*mixer(spec, length)) for length in (8, 16, 32)]
+
+    for spec in (RECURRENT, CONVOLUTION):
+        once, twice, four_times = counted(spec)
+        assert (twice, four_times) == (2 * once, 4 * once) != (0, 0)
+    projections = [length * 4 * 2 * D * D for length in (8, 16, 32)]
+    pairs = np.subtract(counted(ATTENTION), projections)
+    np.testing.assert_array_equal(pairs, [length**2 * 2 * 2 * D for length in (8, 16, 32)])
 
 
 @pytest.mark.long
