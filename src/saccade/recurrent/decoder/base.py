@@ -19,6 +19,7 @@ from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, Part, PRNGKey, Share
 
 Inputs = Float[Array, 'B T E']
+Decoded = tuple[Float[Array, 'B T D'], Float[Array, 'B T S'] | None, 'Writing']  # outputs, attention weights, state
 Write = Callable[[Any, Float[Array, 'B F'], LayerContext, PRNGKey | None], tuple[Any, PyTree]]
 
 
@@ -75,14 +76,16 @@ class AttentionDecoder(Module):
         key = self.key(train)
         return None if key is None else jax.random.split(key, tokens)
 
-    def report(self, output: AttentionOutput, sources: int) -> None:
-        """Sow the attention weights and the estimator's report, if these collections are mutable."""
+    def reported(self, output: AttentionOutput, sources: int) -> Float[Array, 'B T S']:
+        """Return the attention weights; sow them and the estimator's report, if these collections are mutable."""
+        weights = over_source(output, sources)
         if self.is_initializing():
-            return
+            return weights[:, 0]
         if self.is_mutable_collection('weights'):
-            self.sow('weights', 'attention', over_source(output, sources))
+            self.sow('weights', 'attention', weights)
         if output.report and self.is_mutable_collection('choices'):
             self.sow('choices', 'attention', output.report)
+        return weights[:, 0]
 
 
 def one_by_one(
