@@ -30,8 +30,11 @@ BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of beam search; 1 is greedy, 0 u
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
 BATCH = flags.DEFINE_integer('batch', TRANSLATED, 'Batch size; 1 answers each line as it comes.', 1)
 ALIGNMENT = flags.DEFINE_string('alignment', None, 'File (.png, .svg, .pdf, .html) for the cross-attention of --text.')
-LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw; -1 is the last.')
+LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to read; -1 is the last.')
 HEAD = flags.DEFINE_integer('head', 0, 'Head of the layer, from 1; 0 for the mean over heads.')
+REPLACE_UNKNOWN = flags.DEFINE_bool(
+    'replace_unknown', False, 'Write the source word of the highest cross-attention for each unknown token.'
+)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per text.')
 
 
@@ -50,10 +53,9 @@ def main(overrides: list[str]) -> None:
     require_content(TEXT, FILE)
     if BEAMS.value < 2:
         refuse_given('with fewer than two --beams', ALPHA)
-    if not ALIGNMENT.value:
-        refuse_given('without --alignment', LAYER, HEAD)
+    if not (ALIGNMENT.value or REPLACE_UNKNOWN.value):
+        refuse_given('without --alignment or --replace_unknown', LAYER, HEAD)
     if ALIGNMENT.value:
-        from saccade.inside.alignment import Aligner
         from saccade.inside.alignment_picture import require_ending, save
 
         require_ending(Path(ALIGNMENT.value))
@@ -67,13 +69,18 @@ def main(overrides: list[str]) -> None:
     translator = open_translator(options)
     if MODE.value is not None:
         translator = translator.in_mode(MODE.value)
+    if ALIGNMENT.value or REPLACE_UNKNOWN.value:
+        from saccade.inside.alignment import Aligner
+
+        aligner = Aligner.of(translator, LAYER.value, HEAD.value)
     for found in translator.translate(texts):
-        record = {'source': found.source, 'text': found.text}
+        text = aligner.replace_unknown(found) if REPLACE_UNKNOWN.value else found.text
+        record = {'source': found.source, 'text': text}
         if ALIGNMENT.value:
-            seen = Aligner.of(translator, LAYER.value, HEAD.value).align(found.source_ids, found.ids)
+            seen = aligner.align(found.source_ids, found.ids)
             save(seen, Path(ALIGNMENT.value))
             record['alignment'] = seen.record()
-        print(json.dumps(record) if JSON.value else ' '.join(re.split('[\r\n]+', found.text)), flush=True)
+        print(json.dumps(record) if JSON.value else ' '.join(re.split('[\r\n]+', text)), flush=True)
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ from jaxtyping import Float, PyTree
 
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.decode.translator import Translator
+from saccade.decode.translator import Rendering, Translator
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.train.optimizer import path_of
 from saccade.types import LayerContext, Params, Seq2Seq, UserError
@@ -86,6 +86,28 @@ class Aligner:
             for used, side in ((self.tokenizer, written), (self.tokenizer.source, read))
         )
         return Alignment(*labels, weights[: len(given), : len(read)], what)
+
+    def replace_unknown(self, found: Rendering) -> str:
+        """Return a translation with the source word of the highest weight in place of each unknown token.
+
+        Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural Machine Translation", section 4.1,
+        https://arxiv.org/abs/1412.2007, without its dictionary. Special tokens of the source are not chosen.
+
+        Raises:
+            UserError: as for `align`.
+        """
+        places = [place for place, token in enumerate(found.ids) if token in self.tokenizer.unknown]
+        if not places:
+            return found.text
+        ((_, offsets),) = self.tokenizer.source.encode_places([found.source])
+        first = self.frame.read(found.source_ids).index(found.source_ids[0])
+        weights = self.align(found.source_ids, found.ids).weights[:, first : first + len(offsets)]
+        words, start = [], 0
+        for place in places:
+            words.append(self.tokenizer.decode(found.ids[start:place]))
+            words.append(found.source[slice(*offsets[weights[place].argmax()])])
+            start = place + 1
+        return ' '.join(filter(None, [*words, self.tokenizer.decode(found.ids[start:])]))
 
     def _weights(self, read: list[int], given: list[int]) -> PyTree:
         T, S = _sizes(len(given), len(read), self.frame)
