@@ -79,7 +79,7 @@ class Translation(PredictsTokens):
         """Return the totals over the targets of a batch, after these inputs of the model."""
         inputs = source, source_context, tokens, context
         output = forward(*inputs, forward.train, method=self.method(forward.model))
-        scores = self.each_target(output, batch['tokens'][:, 1:], forward.train)
+        scores = self.each_target(output, batch['tokens'][:, 1:], forward.train, forward.key)
         return totals_of(scores, batch, choices_in(forward.reports.get('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
