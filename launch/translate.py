@@ -35,6 +35,9 @@ ALIGNMENT = flags.DEFINE_string(
 )
 LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw, from 1; -1 is the last.')
 HEAD = flags.DEFINE_integer('head', 0, 'Head of the layer, from 1; 0 for the mean over heads.')
+REPLACE_UNKNOWN = flags.DEFINE_bool(
+    'replace_unknown', False, 'Write the source word of the highest cross-attention for each unknown token.'
+)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object per text.')
 
 
@@ -53,10 +56,9 @@ def main(overrides: list[str]) -> None:
     require_content(TEXT, FILE)
     if BEAMS.value < 2:
         refuse_given('with fewer than two --beams', ALPHA)
-    if not ALIGNMENT.value:
-        refuse_given('without --alignment', LAYER, HEAD)
+    if not (ALIGNMENT.value or REPLACE_UNKNOWN.value):
+        refuse_given('without --alignment or --replace_unknown', LAYER, HEAD)
     if ALIGNMENT.value:
-        from saccade.inside.alignment import Aligner
         from saccade.inside.maps import require_ending
 
         require_ending(Path(ALIGNMENT.value))
@@ -70,14 +72,19 @@ def main(overrides: list[str]) -> None:
     translator = open_translator(options)
     if MODE.value is not None:
         translator = translator.in_mode(MODE.value)
+    if ALIGNMENT.value or REPLACE_UNKNOWN.value:
+        from saccade.inside.alignment import Aligner
+
+        aligner = Aligner.of(translator, LAYER.value, HEAD.value)
     for found in translator.translate(texts):
-        record = {'source': found.source, 'text': found.text}
+        text = aligner.replace_unknown(found) if REPLACE_UNKNOWN.value else found.text
+        record = {'source': found.source, 'text': text}
         if ALIGNMENT.value:
-            seen = Aligner.of(translator, LAYER.value, HEAD.value).align(found.source_ids, found.ids)
+            seen = aligner.align(found.source_ids, found.ids)
             title = f'{found.source} \N{RIGHTWARDS ARROW} {found.text}'
             seen.save(Path(ALIGNMENT.value), title, WORKDIR.value or INIT_FROM.value, translator.step)
             record['alignment'] = seen.record()
-        print(json.dumps(record) if JSON.value else ' '.join(re.split('[\r\n]+', found.text)), flush=True)
+        print(json.dumps(record) if JSON.value else ' '.join(re.split('[\r\n]+', text)), flush=True)
 
 
 if __name__ == '__main__':

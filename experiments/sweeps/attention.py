@@ -18,6 +18,7 @@ LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
 PLAIN = dict(use='attention.plain:Plain')
 CAUSAL = dict(use='ops.mask:Causal')
 SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
+WIDE = dict(size=WINDOW, heads=HEADS)
 NORM = dict(use='norm.rms:RMSNorm')
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 STARTS = dict(kernel_init=NORMAL, output_init=dict(use='jax.nn.initializers:normal', stddev=0.01))  # of two layers
@@ -46,6 +47,7 @@ def get_sweep() -> dict:
 def mixers() -> dict[str, dict]:
     """Return the mixers that are not settings of multi-head attention."""
     scores = dict(heads=HEADS, kernel=PLAIN, mask=CAUSAL, position=ROTARY)
+    positions = scores | dict(position=NO_POSITION, length=64)
     return dict(
         latent=scores | LATENT | dict(use='attention.latent:Latent', norm=NORM),
         grouped_latent=scores
@@ -65,6 +67,8 @@ def mixers() -> dict[str, dict]:
         lightning_indexer=scores
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=16),
         selective=scores | dict(use='attention.selective:Selective'),
+        dense_synthesizer=positions | dict(use='attention.dense_synthesizer:DenseSynthesizer'),
+        random_synthesizer=positions | dict(use='attention.random_synthesizer:RandomSynthesizer'),
         multi_token=scores
         | dict(
             use='attention.multi_token:MultiToken',
@@ -95,6 +99,8 @@ def without_attention() -> dict[str, dict]:
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
         slstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.slstm:SLSTM', width=128)),
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
+        lightweight_convolution=WIDE | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
+        dynamic_convolution=WIDE | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
     )
 
 

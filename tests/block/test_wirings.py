@@ -11,6 +11,7 @@ import pytest
 from toy_branches import TOYS
 
 from saccade.block.deep_norm import DeepNorm
+from saccade.block.halting import Halting
 from saccade.block.hyper_connections import HyperConnections
 from saccade.block.layer_scale import LayerScale
 from saccade.block.macaron import Macaron
@@ -56,6 +57,21 @@ def shared_keys(p, x, s=1.0):
         x = x + s * read / np.arange(1, T + 1)[:, None] @ layer['mixer']['output']
         x = x + s * feedforward(layer)(norm(layer, 'feedforward_norm')(x))
     return x
+
+
+def halting(p, x, passes=4, epsilon=0.01):
+    """Token by token: how far each is, and what it has added up, as in Graves 2016, equations 5 to 13."""
+    y, sums, running = np.zeros_like(x), np.zeros(x.shape[:2]), np.ones(x.shape[:2], bool)
+    for number in range(passes):
+        made, before = pre_norm(p['layer'], x + p['step'][number]), x.copy()
+        for token in zip(*np.nonzero(running), strict=True):
+            chance = 1 / (1 + np.exp(-(before[token] @ p['halt'][:, 0] + p['halt_bias'])))
+            halts = sums[token] + chance >= 1 - epsilon or number == passes - 1
+            share = 1 - sums[token] if halts else chance
+            y[token] += share * made[token]
+            sums[token] += share
+            x[token], running[token] = made[token], not halts
+    return y
 
 
 def post_norm(p, x, alpha=1.0):
@@ -171,6 +187,7 @@ CASES = {
     'pre-norm, scaled': (PreNorm(**TOYS, branch_scale=0.3), lambda p, x: pre_norm(p, x, 0.3)),
     'shared keys': (SharedKeys(**TOYS, sharing=3), shared_keys),
     'shared keys, scaled': (SharedKeys(**TOYS, sharing=3, branch_scale=0.3), lambda p, x: shared_keys(p, x, 0.3)),
+    'halting': (Halting(**TOYS, passes=4), halting),
     'post-norm': (PostNorm(**TOYS), post_norm),
     'deep-norm': (DeepNorm(**TOYS, alpha=1.7, beta=0.6), lambda p, x: post_norm(p, x, 1.7)),
     'no residual': (NoResidual(**TOYS), no_residual),

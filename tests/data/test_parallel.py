@@ -58,6 +58,24 @@ def refusal(tmp_path, made):
     return line
 
 
+def test_sources_are_tagged_with_the_language_of_their_target(folder, tmp_path):
+    table = tmp_path / 'pairs.tsv'
+    rows = [('text', 'other', 'language'), *zip(EN, DE, ['de'] * 4, strict=True), *zip(DE, EN, ['en'] * 4, strict=True)]
+    table.write_text('\n'.join(map('\t'.join, rows)) + '\n')
+    made = data(table, source='text', target='other', source_context_length=7, tag='language')
+    prepared = made.prepare(tmp_path / 'cache')
+    found = [pair for split in prepared.splits.values() for pair in pairs(split)]
+    assert set(found) == {
+        *((f'<2de> {en}', de) for en, de in zip(EN, DE, strict=True)),
+        *((f'<2en> {de}', en) for en, de in zip(EN, DE, strict=True)),
+    }
+    tags = {'<2de>', '<2en>'}
+    assert tags <= {*prepared.processor.backend.get_vocab()}
+    plain = data(table, source='text', target='other').prepare(tmp_path / 'cache')
+    assert not tags & {*plain.processor.backend.get_vocab()}
+    assert "data.tag: line-aligned files have no column 'language'" in refusal(tmp_path, data(folder, tag='language'))
+
+
 def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):
     made = data(folder, source_tokenizer=Part(Character), source_context_length=32)
     prepared = made.prepare(tmp_path / 'cache')

@@ -11,6 +11,7 @@ from toy_seq2seq import made
 from saccade.build import build
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.word import Word
+from saccade.decode.translator import Rendering
 from saccade.inside.alignment import Aligner
 from saccade.train.config import load_config
 from saccade.types import LayerContext, UserError
@@ -53,6 +54,18 @@ def test_the_weights_of_a_step_are_those_it_looked_with():
     read = params['embedding'][jnp.array([*ids('a b'), END])] + 0.1 * jnp.arange(3)[:, None]
     by_hand = jax.nn.softmax(read @ params['embedding'][END])
     np.testing.assert_allclose(found.weights[0], by_hand, atol=CLOSE)
+
+
+def test_unknown_words_are_those_of_the_source_that_are_attended_to():
+    model, params = made(vocabulary=TOKENIZER.size)
+    unknown, (known,) = ids('zwei')[0], ids('c')
+    # The step after an unknown token looks at the words that look like it; the first at the end token.
+    written = Rendering('a zwei b', 'c', ids('a zwei b'), [known, unknown, unknown])
+    named = aligner(model, params).replace_unknown(written)
+    weights = aligner(model, params).align(written.source_ids, written.ids).weights[:, :3]
+    source = written.source.split()
+    assert named == f'c {source[weights[1].argmax()]} {source[weights[2].argmax()]}'
+    assert aligner(model, params).replace_unknown(Rendering('a', 'c', ids('a'), [known])) == 'c'
 
 
 def transformer(heads=2, layers=2):

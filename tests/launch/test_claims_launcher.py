@@ -24,7 +24,8 @@ def test_bad_input_is_refused_in_one_line(runner):
     for arguments, message in (
         (
             [],
-            'error: give --what=interaction, gradient, time, conversation, estimators, induction, norms, heads, focus\n',
+            'error: give --what=interaction, gradient, time, conversation, estimators, '
+            'induction, norms, heads, focus\n',
         ),
         (['--what=time', '--csv=none/a.csv'], 'error: --csv=none/a.csv: there is no folder none; create it first\n'),
         (['--what=time', '--out=a.gif'], 'error: a.gif: a chart is written to a file that ends in .png, .svg, .pdf\n'),

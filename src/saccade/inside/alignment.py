@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.decode.translator import Translator
+from saccade.decode.translator import Rendering, Translator
 from saccade.inside.activations import Inside
 from saccade.inside.attention import maps_of
 from saccade.inside.maps import AttentionMap, Explored
@@ -98,6 +98,28 @@ class Aligner:
         reading = of_pair(self.tokenizer, read, given, written)
         maps = maps_of(Inside(self.model, self.params, reading.arguments), reading)
         return self._picked(tuple(one for one in maps if one.is_cross))
+
+    def replace_unknown(self, found: Rendering) -> str:
+        """Return a translation with the source word of the highest weight in place of each unknown token.
+
+        Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural Machine Translation", section 4.1,
+        https://arxiv.org/abs/1412.2007, without its dictionary. Special tokens of the source are not chosen.
+
+        Raises:
+            UserError: as for `align`.
+        """
+        places = [place for place, token in enumerate(found.ids) if token in self.tokenizer.unknown]
+        if not places:
+            return found.text
+        ((_, offsets),) = self.tokenizer.source.encode_places([found.source])
+        first = self.frame.read(found.source_ids).index(found.source_ids[0])
+        weights = self.align(found.source_ids, found.ids).weights[:, first : first + len(offsets)]
+        words, start = [], 0
+        for place in places:
+            words.append(self.tokenizer.decode(found.ids[start:place]))
+            words.append(found.source[slice(*offsets[weights[place].argmax()])])
+            start = place + 1
+        return ' '.join(filter(None, [*words, self.tokenizer.decode(found.ids[start:])]))
 
     def _picked(self, maps: tuple[AttentionMap, ...]) -> Alignment:
         if not maps:

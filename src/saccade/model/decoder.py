@@ -70,6 +70,8 @@ class Decoder(TransformerBase):
         logit_gain: trained factor of the logit of each token, before the bias (nGPT, section 2.1); None for none.
         head_bias: whether the output projection has a bias.
         head_init: initialiser of an untied output projection.
+        output: replacement of the softmax over the vocabulary, as `head.mixture_of_softmaxes:MixtureOfSoftmaxes`; None
+            for the softmax.
     """
 
     vocabulary: Count
@@ -82,6 +84,7 @@ class Decoder(TransformerBase):
     logit_gain: Part[Gain] | None = None
     head_bias: bool = False
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+    output: Part | None = None
 
     def __call__(
         self, tokens: ArrayLike, context: LayerContext | None = None, train: bool = False, table: Table | None = None
@@ -174,7 +177,8 @@ class Decoder(TransformerBase):
             kernel = kernel * (gain[:, None] if self.tied else gain)
         if self.head_bias:
             bias = parameter(self, 'head_bias', 'V', nn.initializers.zeros, (self.vocabulary,))
-        return OutputProjection(x, kernel, self.tied, bias, self.logit_cap)
+        projection = OutputProjection(x, kernel, self.tied, bias, self.logit_cap)
+        return projection if self.output is None else self.output(name='output_mixture')(projection)
 
     def _projected(self, name: str, x: Float[Array, 'B T _'], width: int) -> Float[Array, 'B T _']:
         return project(x, parameter(self, name, 'D -> D', self.embedding_init(), (x.shape[-1], width)))

@@ -15,6 +15,7 @@ def convolve(
     """Return the sum over M taps of a token times its tap: a factor for each feature (depthwise), or a matrix.
 
     Args:
+        kernel: taps, oldest first: [M D] factors, [M B T D] factors of each token, or [M D D] matrices.
         x, segments: values and segments of T + M - 1 tokens; the first output belongs to the token at index `before`.
     """
     taps = kernel.shape[0]
@@ -24,7 +25,7 @@ def convolve(
     for tap in range(taps):
         here = slice(tap, tap + T)
         read = jnp.where((segments[:, here] == own)[..., None], x[:, here], 0.0)
-        y = y + (read * kernel[tap] if kernel.ndim == 2 else project(read, kernel[tap]))
+        y = y + (project(read, kernel[tap]) if kernel.ndim == 3 else read * kernel[tap])
     return y
 
 

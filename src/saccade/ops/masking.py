@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int, Key
 
-__all__ = ['choose_tokens', 'choose_words']
+__all__ = ['choose_spans', 'choose_tokens', 'choose_words']
 
 RowKeys = Key[Array, 'B']
 
@@ -28,6 +28,10 @@ class Chosen:
     def read(self, values: Int[Array, 'B T']) -> Int[Array, 'B M']:
         """Gather the values of the chosen tokens."""
         return jnp.take_along_axis(values, self.at, axis=-1)
+
+    def places(self) -> Int[Array, 'B M']:
+        """Return the indices, where unused entries repeat the first one."""
+        return jnp.where(self.counts > 0, self.at, self.at[:, :1])
 
     def write(self, values: Int[Array, 'B T'], new: Int[Array, 'B M']) -> Int[Array, 'B T']:
         """Scatter new values to the chosen tokens."""
@@ -69,6 +73,38 @@ def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> Ch
         found = ((mine[:, None] == mine) * chosen.counts).sum(axis=-1)
         whole = (found >= sizes) | (mine == mine[0])
         return chosen.replace(counts=chosen.counts * whole)
+
+    return jax.vmap(one)(keys, words)
+
+
+def choose_spans(
+    keys: RowKeys, words: Int[Array, 'B T'], share: float, /, *, rate: float = 0.2, longest: int = 10
+) -> Chosen:
+    """Choose spans of whole words, whose lengths are geometric, until they are the share of the tokens of words.
+
+    Joshi et al. 2020, "SpanBERT", section 3.1, https://arxiv.org/abs/1907.10529: the mean length is 3.8 words. As in
+    the authors' code the last span is cut where the share is reached. Each row draws as many spans as it may have
+    tokens; should all of them overlap, fewer tokens are chosen.
+
+    Args:
+        rate, longest: a length l of at most `longest` words has a probability proportional to (1 - rate)^l.
+    """
+
+    def one(key: Array, words: Int[Array, 'T']) -> Chosen:
+        M, count = budget(share, words.shape[0]), (words > 0).sum()
+        target = jnp.clip(jnp.round(share * count), 1, M)
+        of_start, of_length = jax.random.split(key)
+        starts = jax.random.randint(of_start, (M,), 1, jnp.maximum(words.max(), 1) + 1)
+        lengths = 1 + jax.random.categorical(of_length, jnp.arange(longest) * jnp.log(1.0 - rate), shape=(M,))
+
+        def add(marks: Array, span: tuple[Array, Array]) -> tuple[Array, None]:
+            start, length = span
+            new = (words >= start) & (words < start + length) & ~marks
+            return marks | (new & (marks.sum() + jnp.cumsum(new) <= target)), None
+
+        marks, _ = jax.lax.scan(add, jnp.zeros(words.shape, bool), (starts, lengths))
+        at = jnp.argsort(~marks, stable=True)[:M]
+        return Chosen(at, marks[at].astype(jnp.float32))
 
     return jax.vmap(one)(keys, words)
 

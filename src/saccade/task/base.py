@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
+from saccade.ops.sampled_softmax import sampled_cross_entropy
 from saccade.ops.vocabulary import OutputProjection, Score, score_in_chunks
 from saccade.taps import EDITS
 from saccade.types import (
@@ -42,6 +43,7 @@ from saccade.types import (
     Total,
     UserError,
     fraction,
+    is_zero,
 )
 
 # Metrics of `scored` and `over_targets`; IN_BATCH: the same where a row is compared with the others of its batch.
@@ -171,13 +173,13 @@ class TokenScores(NamedTuple):
 
     Attributes:
         losses: cross-entropy, in nats.
-        hits: True where no token has a higher logit than the target.
-        best: token with the highest logit, the first of equals.
+        hits: True where no token has a higher logit than the target; None if the logits of all tokens are not known.
+        best: token with the highest logit, the first of equals; None likewise.
     """
 
     losses: Float[Array, 'B T']
-    hits: Bool[Array, 'B T']
-    best: Int[Array, 'B T']
+    hits: Bool[Array, 'B T'] | None
+    best: Int[Array, 'B T'] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,13 +191,19 @@ class PredictsTokens(TaskBase):
         z_loss: weight of log^2 of the softmax's denominator, in training (PaLM's is 1e-4).
         vocabulary_chunk: positions per row whose logits are in memory at once, and recomputed in the backward pass;
             None for all positions (`ops.vocabulary`).
+        sampled: number of tokens from which the normaliser is estimated in training (`ops.sampled_softmax`), where
+            accuracy is then not reported; None for the softmax over the vocabulary.
     """
 
     label_smoothing: Scales[Share] = 0.0
     z_loss: Scales[NotNegative] = 0.0
     vocabulary_chunk: Count | None = None
+    sampled: Count | None = None
 
-    unprojected: ClassVar[tuple[str, ...]] = ('vocabulary_chunk',)  # fields that, if set, need output projections
+    unprojected: ClassVar[tuple[str, ...]] = (
+        'vocabulary_chunk',
+        'sampled',
+    )  # fields that, if set, need output projections
 
     def method(self, model: Any) -> str | None:
         """Return the method of the model to apply: None for logits, else the one for unevaluated output projections.
@@ -211,10 +219,31 @@ class PredictsTokens(TaskBase):
             )
         return 'output_projection' if needed else None
 
-    def each_target(self, output: Logits | OutputProjection, targets: Int[Array, 'B T'], train: bool) -> TokenScores:
-        """Return the scores of each target."""
-        losses, (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
-        return TokenScores(losses, hits, best)
+    def each_target(
+        self, output: Logits | OutputProjection, targets: Int[Array, 'B T'], train: bool, key: PRNGKey | None = None
+    ) -> TokenScores:
+        """Return the scores of each target.
+
+        Args:
+            key: key of the sample, if `sampled` is set.
+
+        Raises:
+            UserError: `sampled` is set, and the task or the model does not support it.
+        """
+        if self.sampled is None:
+            losses, (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
+            return TokenScores(losses, hits, best)
+        if key is None or type(output) is not OutputProjection:
+            raise UserError(
+                f'task.sampled: {Part(type(self)).name} and this model need the whole softmax; set it to None'
+            )
+        if not train:
+            whole = replace(self, sampled=None)
+            return whole.each_target(output if self.vocabulary_chunk else output.logits(), targets, train)
+        if not is_zero(self.label_smoothing) or not is_zero(self.z_loss) or self.vocabulary_chunk is not None:
+            raise UserError('task.sampled: it excludes label_smoothing, z_loss and vocabulary_chunk')
+        losses = sampled_cross_entropy(output, targets, self.sampled, jax.random.fold_in(key, 2))
+        return TokenScores(losses, None, None)
 
     def by_chunks(self, score: Score, outputs: tuple[Logits | OutputProjection, ...], given: tuple[Array, ...]) -> Any:
         """Return the scores of a model's outputs, computed whole or in chunks; see `ops.vocabulary:score_in_chunks`.
@@ -277,10 +306,10 @@ def scored(logits: Array, targets: Array, counts: Array, smoothing: Scales[float
     return over_targets(cross_entropy(logits, targets, smoothing), jnp.argmax(logits, axis=-1) == targets, counts)
 
 
-def over_targets(losses: Array, hits: Array, counts: Array) -> dict[str, Total]:
-    """Return totals of losses and hits; `counts` is 1 for targets and 0 elsewhere."""
-    weight = counts.sum()
-    return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total((hits * counts).sum(), weight)}
+def over_targets(losses: Array, hits: Array | None, counts: Array) -> dict[str, Total]:
+    """Return totals of losses and, if they are known, hits; `counts` is 1 for targets and 0 elsewhere."""
+    given = {'loss': losses, 'accuracy': hits}
+    return {name: Total((each * counts).sum(), counts.sum()) for name, each in given.items() if each is not None}
 
 
 def by_example(

@@ -38,7 +38,7 @@ class CausalLM(PredictsTokens):
         """Return totals over targets: `loss` in nats, and `accuracy`."""
         method = self.method(forward.model)
         output = forward(batch['tokens'][:, :-1], context_of(batch), forward.train, method=method)
-        return totals_of(self.each_target(output, batch['tokens'][:, 1:], forward.train), batch)
+        return totals_of(self.each_target(output, batch['tokens'][:, 1:], forward.train, forward.key), batch)
 
 
 def totals_of(scores: TokenScores, batch: Batch, choices: Sequence[Choices] = ()) -> dict[str, Total]:

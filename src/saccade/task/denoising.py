@@ -66,7 +66,7 @@ class Denoising(PredictsTokens):
         model, (drop, corrupt) = forward.model, jax.random.split(forward.key)
         rows, which = self.corrupted(model, corrupt if forward.train else jax.random.key(0), batch)
         output = forward(*given(rows), forward.train, key=drop, method=self.method(model))
-        scores = self.each_target(output, rows['tokens'][:, 1:], forward.train)
+        scores = self.each_target(output, rows['tokens'][:, 1:], forward.train, forward.key)
         totals = totals_of(scores, rows, choices_in(forward.reports.get('choices')))
         for mode, mine in ({} if forward.train else self._by_mode()).items():
             chosen = jnp.isin(which, jnp.array(mine))[:, None]

@@ -4,11 +4,12 @@
 
     loss = mean over the hidden tokens of -log p(token | the row with them hidden)
            + mean over the rows of -log p(label | the row)        where the encoder has a head 'pooled'
+           + the first mean again, from the boundaries of spans     where it has a head 'boundary'
 
 Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805. The label says if the second text follows the
 first (BERT), or if the two are in order (Lan et al. 2020, "ALBERT", section 3.1, https://arxiv.org/abs/1909.11942); the
-dataset makes the pairs. Masks are drawn anew at each step (Liu et al. 2019, "RoBERTa", section 4.1,
-https://arxiv.org/abs/1907.11692), or once per row (`static`).
+dataset makes the pairs. Boundaries: `head.span_boundary`. Masks are drawn anew at each step (Liu et al. 2019,
+"RoBERTa", section 4.1, https://arxiv.org/abs/1907.11692), or once per row (`static`).
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,8 @@ class MaskedLM(PredictsTokens):
 
     Attributes: as in `task.base:PredictsTokens`, for the head 'masked', and
         share: fraction of word tokens to predict.
-        choose: selection of these tokens: `ops.masking:choose_tokens` or, for whole words, `ops.masking:choose_words`.
+        choose: selection of these tokens: `ops.masking:choose_tokens`; for whole words `ops.masking:choose_words`, for
+            spans of them `ops.masking:choose_spans`.
         hidden: fraction of the selected tokens that become [MASK].
         noise: fraction of the selected tokens that become a random token. The rest are unchanged.
         static: select the same tokens of a row in every epoch.
@@ -62,6 +64,7 @@ class MaskedLM(PredictsTokens):
         LOSS,
         *(each.prefixed('masked') for each in SCORED),
         *(each.prefixed('pair') for each in SCORED),  # where the encoder has a head 'pooled'
+        *(each.prefixed('boundary') for each in SCORED),  # where it has a head 'boundary'
     )
     then: ClassVar[dict[str, str]] = {
         'fill masks in': 'launch/fill_mask.py {text}',
@@ -88,18 +91,25 @@ class MaskedLM(PredictsTokens):
         """
         drop, hide = self.keys(forward)
         tokens, chosen = self.hide(hide, batch, forward.model.vocabulary)
-        given = tokens, context_of(batch), forward.train, chosen.at
+        given = tokens, context_of(batch), forward.train, chosen.places()
         outputs = forward(*given, key=drop, method=self.method(forward.model))
         originals = chosen.read(batch['tokens'])
-        scores = self.each_target(outputs['masked'], originals, forward.train)
-        masked = over_targets(scores.losses, scores.best == originals, chosen.counts)
-        totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
-        if 'pooled' not in outputs:
-            return totals
-        labels = batch['label']
-        pairs = scored(outputs['pooled'], jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
-        loss = masked['loss'].plus(pairs['loss'])
-        return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
+        parts = {
+            head: self._of_tokens(outputs[head], originals, chosen, forward.train)
+            for head in ('masked', 'boundary')
+            if head == 'masked' or head in outputs
+        }
+        if 'pooled' in outputs:
+            labels = batch['label']
+            there = (labels != IGNORED).astype(jnp.float32)
+            parts['pair'] = scored(outputs['pooled'], jnp.maximum(labels, 0), there)
+        first, *others = (totals['loss'] for totals in parts.values())
+        named = {f'{part}_{name}': total for part, totals in parts.items() for name, total in totals.items()}
+        return {'loss': first.plus(*others) if others else first, **named}
+
+    def _of_tokens(self, output: Any, originals: Array, chosen: Chosen, train: bool) -> dict[str, Total]:
+        scores = self.each_target(output, originals, train)
+        return over_targets(scores.losses, scores.best == originals, chosen.counts)
 
     def keys(self, forward: Forward) -> tuple[PRNGKey, PRNGKey]:
         """Return the dropout key, and the key of the selection: a fixed one in evaluation, and if static."""

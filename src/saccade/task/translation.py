@@ -30,6 +30,7 @@ from saccade.types import (
     PRNGKey,
     Seq2Seq,
     TextMetric,
+    Tokens,
     Total,
 )
 
@@ -64,8 +65,21 @@ class Translation(PredictsTokens):
 
     def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""
-        output = forward(*given(batch), forward.train, method=self.method(forward.model))
-        scores = self.each_target(output, batch['tokens'][:, 1:], forward.train)
+        return self.totals_after(forward, batch, *given(batch))
+
+    def totals_after(
+        self,
+        forward: Forward,
+        batch: Batch,
+        source: Array,
+        source_context: LayerContext,
+        tokens: Tokens,
+        context: LayerContext,
+    ) -> dict[str, Total]:
+        """Return the totals over the targets of a batch, after these inputs of the model."""
+        inputs = source, source_context, tokens, context
+        output = forward(*inputs, forward.train, method=self.method(forward.model))
+        scores = self.each_target(output, batch['tokens'][:, 1:], forward.train, forward.key)
         return totals_of(scores, batch, choices_in(forward.reports.get('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:

@@ -27,7 +27,7 @@ from saccade.ops.dead_code import without_dead_code
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.optimizer import each_leaf
-from saccade.types import AcrossRows, Batch, Metric, Params, Scales, Task, Total, is_zero
+from saccade.types import AcrossRows, Batch, ByStep, Metric, Params, Scales, Task, Total, is_zero
 
 Metrics = dict[str, Array]
 Scaled = Mapping[str, Any]  # numbers or, at tracing, arrays
@@ -164,9 +164,10 @@ class Learner:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)
         if self.axis:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
+        task = self._task.at_step(state.step) if isinstance(self._task, ByStep) else self._task
 
         def totals_of(params: Params, number: Array, rows: Batch, key: Array) -> dict[str, Total]:
-            return self._task.loss(self.model, self._cast(params), rows, jax.random.fold_in(key, number), True)
+            return task.loss(self.model, self._cast(params), rows, jax.random.fold_in(key, number), True)
 
         weight = None
         if self.accumulate > 1:  # first loop over the microbatches, for their weights only

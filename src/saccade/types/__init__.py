@@ -37,8 +37,8 @@ _NAMES = {
     'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',
     'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',
     'task': (
-        'AcrossRows Augmentation Batch DecodedTokens DecodingSearch Estimate Evaluator IGNORED Metrics Task TextMetric '
-        'Total'
+        'AcrossRows Augmentation Batch ByStep DecodedTokens DecodingSearch Estimate Evaluator IGNORED Metrics Task '
+        'TextMetric Total'
     ),
     'log': 'Sink',
     'data': 'Bucketed Data Prepared Processor Split',

@@ -144,6 +144,15 @@ class AcrossRows(Task, Protocol):
 
 
 @runtime_checkable
+class ByStep(Task, Protocol):
+    """Task that changes in the course of training, such as scheduled sampling."""
+
+    def at_step(self, step: Int[Array, '']) -> Task:
+        """Return the task of a training step; `step` is the number of steps taken before it."""
+        ...
+
+
+@runtime_checkable
 class Augmentation(Protocol):
     """Augmentation: a random transformation of the training examples of a batch. `reads` names the array.
 

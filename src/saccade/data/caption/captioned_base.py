@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsInt
 
 import jax
 import numpy as np
@@ -21,6 +21,7 @@ from saccade.data.image.tokenizer import TokenizerAndImages, open_tokenizer_and_
 from saccade.data.rows.ragged import Ragged, encoded
 from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenizer.room import most_tokens, require_room
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Count, Model, Part, UserError
 
@@ -72,12 +73,21 @@ class CaptionRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CaptionSplit(Split):
-    """Split of images with captions. Attributes: names and labels, as in `CaptionedImages`."""
+    """Split of images with captions.
+
+    Attributes: names and labels, as in `CaptionedImages`; references, the captions; tokenizer, which decodes tokens.
+    """
 
     rows: CaptionRows
     names: tuple[str, ...]
     labels: Int[np.ndarray, 'images']
+    references: Sequence[str]
+    tokenizer: Tokenizer
     unit: str = 'images'
+
+    def text(self, ids: Iterable[SupportsInt]) -> str:
+        """Return the text of generated tokens."""
+        return self.tokenizer.decode(ids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +168,14 @@ class CaptionedBase(DatasetBase):
             if not len(tokens):
                 raise UserError(f'data: the split {name} has no images')
             rows = CaptionRows(found.images, tokens, processor.images, frame)
-            splits[name] = CaptionSplit(rows=rows, targets=len(rows), names=found.names, labels=found.labels)
+            splits[name] = CaptionSplit(
+                rows=rows,
+                targets=len(rows),
+                names=found.names,
+                labels=found.labels,
+                references=found.captions,
+                tokenizer=processor,
+            )
         return splits
 
 

@@ -153,11 +153,16 @@ class FromPairs(TokenizedBase):
 
     @property
     def _key(self) -> Any:
-        return 'pairs', self._columns
+        return 'pairs', self._columns, *self._added
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Anything else on which the texts of pairs depend."""
+        return ()
 
     def _make_processor(self, source: Records, cache: Path) -> Tokenizer:
         def of(tokenizer: Part[Trainer], sides: slice) -> Tokenizer:
-            corpus = digest(source.digest, self._columns[sides])
+            corpus = digest(source.digest, self._columns[sides], *self._added)
             return trained(tokenizer, lambda: self._texts(source.splits['train'], sides), corpus, cache)
 
         if self.source_tokenizer is None:

@@ -7,14 +7,16 @@ path='pairs.tsv', source='0', target='1'              a table, with columns by n
 name='wmt17_translate/de-en', source='en', target='de'
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.data.corpus.dataset import require_source
 from saccade.data.corpus.parallel_files import open_parallel
-from saccade.data.corpus.records import Records, open_records
+from saccade.data.corpus.records import Records, RecordSource, open_records
 from saccade.data.pairs.base import FromPairs
 from saccade.paths import expanded
+from saccade.types import UserError
 
 __all__ = ['Parallel']
 
@@ -28,6 +30,9 @@ class Parallel(FromPairs):
     name: a TFDS dataset.
     path: line-aligned files as in `data.corpus.parallel_files`, or records as in `data.corpus.records`.
     validation: fraction of pairs for validation, if there is no such split.
+    tag: column of the target's language, xx, for a multilingual model: each source begins with the word <2xx>, as do
+        texts to translate (Johnson et al. 2017, "Google's Multilingual Neural Machine Translation System: Enabling
+        Zero-Shot Translation", section 3, https://arxiv.org/abs/1611.04558). None for no tag.
     """
 
     source: str
@@ -35,6 +40,7 @@ class Parallel(FromPairs):
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
+    tag: str | None = None
 
     @property
     def _columns(self) -> tuple[str, str]:
@@ -44,4 +50,15 @@ class Parallel(FromPairs):
         given = None if self.path else self.name
         require_source(given, self.path, self.validation)
         found = open_parallel(expanded(self.path), self._columns, self.validation) if self.path else None
-        return found or open_records(given, self.path, cache, self.validation, self._columns, tests=True)
+        if found and self.tag:
+            raise UserError(f'data.tag: line-aligned files have no column {self.tag!r}; give records, such as .tsv')
+        columns = *self._columns, *self._added
+        return found or open_records(given, self.path, cache, self.validation, columns, tests=True)
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        return (self.tag,) if self.tag else ()
+
+    def _pairs(self, records: RecordSource) -> Iterator[tuple[str, str]]:
+        for index, (source, target) in enumerate(super()._pairs(records)):
+            yield f'<2{records[index][self.tag]}> {source}' if self.tag else source, target

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
+from saccade.recurrent.decoder.base import AttentionDecoder, Decoded, Inputs, Writing, joined, one_by_one
 from saccade.types import Count, LayerContext, PRNGKey
 
 __all__ = ['Bahdanau']
@@ -31,9 +31,7 @@ class Bahdanau(AttentionDecoder):
         super().setup()
         self.readout = Maxout(self.stack.cells[-1].width)
 
-    def __call__(
-        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False
-    ) -> tuple[Float[Array, 'B T D'], Writing]:
+    def __call__(self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False) -> Decoded:
         E, memory = x.shape[-1], state.source
         C = memory.values.shape[-1]
         steps, attender = self.stack.recurrences(E + C), self.attender(C)
@@ -47,9 +45,9 @@ class Bahdanau(AttentionDecoder):
         keys = self.keys(x.shape[1], train)
         cells, (hidden, output) = one_by_one(write, state.cells, steps[0].products(x), layer_context, keys)
         output = joined(output)
-        self.report(output, memory.segments.shape[1])
+        weights = self.reported(output, memory.segments.shape[1])
         seen = jnp.concatenate([hidden.astype(x.dtype), x, output.context], axis=-1)
-        return self.readout(seen), state.replace(cells=cells)
+        return self.readout(seen), weights, state.replace(cells=cells)
 
 
 class Maxout(nn.Module):

@@ -19,6 +19,7 @@ from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, Part, PRNGKey, Share
 
 Inputs = Float[Array, 'B T E']
+Decoded = tuple[Float[Array, 'B T D'], Float[Array, 'B T S'] | None, 'Writing']  # outputs, attention weights, state
 Write = Callable[[Any, Float[Array, 'B F'], LayerContext, PRNGKey | None], tuple[Any, PyTree]]
 
 
@@ -75,11 +76,13 @@ class AttentionDecoder(Module):
         key = self.key(train)
         return None if key is None else jax.random.split(key, tokens)
 
-    def report(self, output: AttentionOutput, sources: int) -> None:
-        """Show the attention weights, and sow the estimator's report in 'choices'."""
-        self.show('pattern', 'B N T S', lambda: over_source(output, sources))
+    def reported(self, output: AttentionOutput, sources: int) -> Float[Array, 'B T S']:
+        """Return the attention weights and show them; sow the estimator's report in 'choices'."""
+        weights = over_source(output, sources)
+        self.show('pattern', 'B N T S', lambda: weights)
         if output.report and not self.is_initializing():
             self.sow('choices', 'attention', output.report)
+        return weights[:, 0]
 
 
 def one_by_one(

@@ -9,11 +9,11 @@ https://arxiv.org/abs/1406.1078, equation 2, also feed it at every step. Only to
 layer is one scan over whole rows. Cost: that of the cell.
 """
 
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import PyTree
 
 from saccade.module import Module
 from saccade.recurrent.cell.base import Cell
-from saccade.recurrent.decoder.base import Inputs, Writing
+from saccade.recurrent.decoder.base import Decoded, Inputs, Writing
 from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, Part, Share
@@ -45,13 +45,11 @@ class FixedContext(Module):
         """Return the decoder's state before the first token, with the context vector if it is fed."""
         return Writing(encoded.context if self.fed else None, cells)
 
-    def __call__(
-        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False
-    ) -> tuple[Float[Array, 'B T D'], Writing]:
+    def __call__(self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False) -> Decoded:
         E, context = x.shape[-1], state.source
         steps = self.stack.recurrences(E if context is None else E + context.shape[-1])
         u = steps[0].products(x)
         if context is not None:
             u = u + steps[0].products(context, first=E)[:, None]
         hidden, cells = self.stack.whole(steps, u, layer_context.numbered, state.cells, train)
-        return hidden.astype(x.dtype), state.replace(cells=cells)
+        return hidden.astype(x.dtype), None, state.replace(cells=cells)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.decoder.attention_base import AttentionOutput
-from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
+from saccade.recurrent.decoder.base import AttentionDecoder, Decoded, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, PRNGKey
 
@@ -48,9 +48,7 @@ class Luong(AttentionDecoder):
         batch, width = encoded.context.shape[0], self.stack.cells[-1].width
         return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state
 
-    def __call__(
-        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False
-    ) -> tuple[Float[Array, 'B T D'], Writing]:
+    def __call__(self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool = False) -> Decoded:
         memory = state.source
         attender, kernel = self.attender(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
 
@@ -63,8 +61,7 @@ class Luong(AttentionDecoder):
 
         write = self._fed if self.input_feeding else self._at_once
         y, output, state = write(attend, x, layer_context, state, train)
-        self.report(output, memory.segments.shape[1])
-        return y, state
+        return y, self.reported(output, memory.segments.shape[1]), state
 
     def _at_once(self, attend: Attend, x: Inputs, layer_context: LayerContext, state: Writing, train: bool) -> Written:
         steps = self.stack.recurrences(x.shape[-1])

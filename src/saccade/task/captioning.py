@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Image captioning: translation of an image, whose patches the decoder attends to, into its caption.
+
+    loss = - sum over t of log p(token_{t+1} | token_{<= t}, image) / number of targets
+
+Vinyals et al. 2015, "Show and Tell: A Neural Image Caption Generator", equation 2, https://arxiv.org/abs/1411.4555,
+with an encoder-decoder whose encoder embeds patches, as in Li et al. 2021, "TrOCR", https://arxiv.org/abs/2109.10282.
+The data are those of image-text models: captions between special tokens, the last of which ends a caption.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.task.base import Forward
+from saccade.task.translation import Translation
+from saccade.types import Batch, Params, PRNGKey, Seq2Seq, Total
+
+__all__ = ['Captioning']
+
+
+@dataclass(frozen=True)
+class Captioning(Translation):
+    """Image captioning. Attributes: the attributes of Translation."""
+
+    reads: ClassVar[tuple[str, ...]] = ('images', 'tokens', 'segments', 'positions', 'example')
+    then: ClassVar[dict[str, str]] = {}
+
+    def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """Return the arguments of the model's `init`, after the key."""
+        return super().inputs(model, key, as_pairs(batch))
+
+    def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
+        """Return totals over the tokens of the captions: `loss` in nats, and `accuracy`."""
+        return super().totals(forward, as_pairs(batch))
+
+    def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return the generated tokens of each image, their number, and the index of the row."""
+        return super().predict(model, params, as_pairs(batch))
+
+
+def as_pairs(batch: Batch) -> Batch:
+    """Return a batch of images with captions as sources, of one place each, with targets."""
+    there = (batch['segments'] != 0).any(axis=-1, keepdims=True).astype(jnp.int32)
+    last = jnp.maximum((batch['segments'] != 0).sum(axis=-1, keepdims=True) - 1, 0)
+    return {
+        **batch,
+        'source': batch['images'],
+        'source_segments': there,
+        'source_positions': jnp.zeros_like(there),
+        'end': jnp.take_along_axis(batch['tokens'], last, axis=-1)[:, 0],
+        'row': batch['example'],
+    }
