@@ -34,7 +34,7 @@ def hybrid():
     spec = model_spec(layers=4)
     block = spec['block']
     window = {**block['mixer'], 'mask': {'use': 'ops.mask:Window', 'left': 9}}
-    convolution = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4}
+    convolution = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True}
     delta = {'use': 'attention.delta:Delta', 'heads': 4, 'convolution': convolution}
     latent = {
         'use': 'attention.latent:Latent', 'heads': 4, 'rank': 6, 'head_width': 4, 'value_width': 3, 'rotated_width': 2,
@@ -106,7 +106,7 @@ def test_sizes_below_one_are_refused():
 
 
 def test_a_model_without_pages_is_refused():
-    model = SimpleNamespace(**dict.fromkeys(get_protocol_members(LanguageModel)))
+    model = SimpleNamespace(**dict.fromkeys(get_protocol_members(LanguageModel), print))  # with methods that are not None
     with pytest.raises(UserError, match='cannot decode with pages: it has no init_pages'):
         generate_paged(model, {}, [[1]], SAMPLED, NEW, KEY)
 
