@@ -106,7 +106,9 @@ def test_sizes_below_one_are_refused():
 
 
 def test_a_model_without_pages_is_refused():
-    model = SimpleNamespace(**dict.fromkeys(get_protocol_members(LanguageModel), print))  # with methods that are not None
+    model = SimpleNamespace(
+        **dict.fromkeys(get_protocol_members(LanguageModel), print)
+    )  # with methods that are not None
     with pytest.raises(UserError, match='cannot decode with pages: it has no init_pages'):
         generate_paged(model, {}, [[1]], SAMPLED, NEW, KEY)
 
