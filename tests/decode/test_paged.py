@@ -59,6 +59,15 @@ def test_prompts_that_share_a_beginning_equal_the_plain_cache(name, size, reques
 
 
 @pytest.mark.long
+def test_a_page_can_be_longer_than_the_context(rotary):
+    model, params = rotary
+    prompts = 2 * [[*range(150)]]
+    paged, usage = generate_paged(model, params, prompts, SAMPLED, 4, KEY, paging=Paging(256))
+    assert paged == generate(model, params, prompts, SAMPLED, 4, KEY)
+    assert usage.pages == 2
+
+
+@pytest.mark.long
 def test_the_state_of_a_fixed_size_is_a_copy_at_the_end_of_the_shared_pages(hybrid):
     """Were it the state at the prompt's end, or an empty one, the second prompt's tokens would be others."""
     model, params = hybrid

@@ -167,13 +167,14 @@ def _read(
 ) -> tuple[_Pools, list[State]]:
     """Read the prompts, page by page; return the pools, and the state of each reading's row."""
     copies: dict[tuple[int, int], State] = {}  # by reading and number of tokens
+    chunk = min(pages.size, model.context_length)  # a longer page is not filled by a prompt
     opened = []
     for number, (reading, row) in enumerate(zip(plan, rows, strict=True)):
         state = fresh if reading.source is None else copies[reading.source, reading.start]
         table = _table(tables, [row], pages.most)
-        for start in range(reading.start, len(reading.prompt) - 1, pages.size):
-            stop = min(start + pages.size, len(reading.prompt) - 1)
-            tokens, segments = np.zeros((2, 1, pages.size), np.int32)
+        for start in range(reading.start, len(reading.prompt) - 1, chunk):
+            stop = min(start + chunk, len(reading.prompt) - 1)
+            tokens, segments = np.zeros((2, 1, chunk), np.int32)
             tokens[0, start - stop :], segments[0, start - stop :] = reading.prompt[start:stop], 1
             pools, state = _read_page(model, layers, tokens, segments, table, pools, state)
             if stop in reading.copied:
