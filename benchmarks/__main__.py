@@ -6,6 +6,7 @@ python -m benchmarks --what=training --size=A     # next to nanoGPT's model in P
 python -m benchmarks --what=masked --peer=eager   # next to BertForMaskedLM of transformers
 python -m benchmarks --what=seq2seq --size=marian # next to MarianMTModel, or t5, in training and in decoding
 python -m benchmarks --what=decoding              # next to `generate` of transformers
+python -m benchmarks --what=samples               # of one prompt, with a cache in pages, next to transformers
 python -m benchmarks --what=memory                # of attention, by length
 python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
@@ -36,6 +37,7 @@ RUN = flags.DEFINE_multi_enum(
 PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Peers to compare with.')
 ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds; every variant runs once per round.', 1)
 STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, per round.', 1)
+PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of the cache for samples.', 1)
 LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
 TOPOLOGY = flags.DEFINE_string(
     'topology', None, 'TPU slice to compile kernels for, such as v5e:2x2; default: local devices.'
@@ -52,6 +54,7 @@ _READ = {
     'masked': (SIZE, RUN, PEER, ROUNDS, STEPS),
     'seq2seq': (SIZE, PEER, ROUNDS, STEPS),
     'decoding': (SIZE, ROUNDS, STEPS),
+    'samples': (SIZE, PAGE_SIZE, ROUNDS, STEPS),
     'memory': (LENGTH,),
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
@@ -99,6 +102,7 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
     from benchmarks.kernels import kernels
     from benchmarks.memory import LENGTHS, memory
+    from benchmarks.samples import samples
     from benchmarks.search import search
     from benchmarks.seq2seq import seq2seq
     from benchmarks.training import CAUSAL, MASKED, training
@@ -116,6 +120,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
         return seq2seq(choose(SEQ2SEQ_SIZES, SIZE.value), PEER.value, ROUNDS.value, STEPS.value)
     if WHAT.value == 'decoding':
         return decoding(PROMPTS, choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
+    if WHAT.value == 'samples':
+        return samples(choose(DECODING_SIZES, SIZE.value), PAGE_SIZE.value, ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
         return memory(LENGTH.value or LENGTHS)
     if WHAT.value == 'kernels':

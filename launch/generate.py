@@ -3,11 +3,13 @@
 """Generate text: continue a prompt with a language model, or chat with it.
 
 python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
+python launch/generate.py --workdir=runs/a --prompt="def " --samples=16 --paged --page_size=64
 python launch/generate.py --workdir=runs/a --prompt="def " --beams=4
 python launch/generate.py --init_from=DIR --chat
 """
 
 import json
+import sys
 from dataclasses import asdict
 
 from absl import flags
@@ -31,6 +33,9 @@ MIN_P = flags.DEFINE_float('min_p', 0.0, 'Minimum probability, as a share of the
 GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token.')
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of beam search; 0 samples.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
+PAGED = flags.DEFINE_bool('paged', False, 'Keep the KV cache in pages; samples share the pages of the prompt.')
+PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of --paged.', 16, 256)
+PAGES = flags.DEFINE_integer('pages', None, 'Pages of the pool of --paged; default: enough for every sample.', 1)
 SEED = flags.DEFINE_integer('seed', 0, 'Seed of sampling; equal seeds give equal texts.', 0, 2**32 - 1)
 SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # defaults come from a Hugging Face folder
 CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
@@ -48,6 +53,7 @@ def main(overrides: list[str]) -> None:
     from saccade.decode.beam import Beam
     from saccade.decode.chat import chat, typed_lines
     from saccade.decode.generation import Generation
+    from saccade.decode.paged import Paging
     from saccade.decode.sample import Writer
     from saccade.decode.sampling import Sampler
     from saccade.train.trained import open_trained
@@ -70,19 +76,30 @@ def main(overrides: list[str]) -> None:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
             print(said, flush=True)
         return
+    usage = None
     if BEAMS.value:
         beam = Beam(BEAMS.value, alpha=ALPHA.value)
         samples = writer.search(PROMPT.value, beam, MAX_TOKENS.value, SAMPLES.value)
+    elif PAGED.value:
+        paging = Paging(PAGE_SIZE.value, PAGES.value)
+        samples, usage = writer.write_paged(PROMPT.value, key, paging, MAX_TOKENS.value, SAMPLES.value)
     else:
         samples = writer.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
     if JSON.value:
-        print(json.dumps({'prompt': PROMPT.value, 'samples': [asdict(sample) for sample in samples]}))
+        cache = {} if usage is None else {'cache': asdict(usage) | {'bytes': usage.bytes}}
+        print(json.dumps({'prompt': PROMPT.value, 'samples': [asdict(sample) for sample in samples], **cache}))
     else:
         print('\n---\n'.join(PROMPT.value + sample.text for sample in samples))
+        if usage is not None:
+            print(usage, file=sys.stderr)
 
 
 def _refuse_without_effect() -> None:
     """Raise a UserError for flags without an effect on the chosen decoding method."""
+    if not PAGED.value:
+        refuse_given('without --paged', PAGE_SIZE, PAGES)
+    if PAGED.value and (BEAMS.value or CHAT.value):
+        raise UserError('--paged is for samples of a prompt: it does not combine with --beams or --chat')
     if not BEAMS.value:
         refuse_given('without --beams', ALPHA)
         if GREEDY.value:

@@ -25,7 +25,7 @@ from jaxtyping import Array, Int
 from saccade.axes import computing_in
 from saccade.build import bind
 from saccade.taps import EDITS, Tapped
-from saccade.types import ArrayLike, Hidden, LayerContext, Part, Source, State, UserError
+from saccade.types import ArrayLike, Hidden, LayerContext, Pages, Part, Source, State, UserError
 
 _LINEN = ('name', 'parent')  # fields of every Linen module
 
@@ -213,3 +213,23 @@ class Layer(Module):
     def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of tokens through the layer; return its output and the state after it."""
         return self.mix(x, context, False, state)
+
+    def init_pages(self, x: Hidden, pages: Pages) -> State:
+        """Return the empty state for decoding the rows of x with a pool of pages.
+
+        This one is for states of a fixed size: a memory, the newest tokens of a convolution, the ring buffer of a
+        window. Each row has its own; a row that shares pages with another starts from a copy (a snapshot).
+
+        Raises:
+            UserError: the state grows with the tokens; `attention.paged:in_pages` puts its KV caches into pages.
+        """
+        fixed, longer = (
+            jax.tree.map(jnp.shape, jax.eval_shape(lambda x, capacity=capacity: self.init_state(x, capacity), x))
+            for capacity in (pages.capacity, pages.capacity + 1)
+        )
+        if fixed != longer:
+            raise UserError(
+                f'{Part(type(self)).name} cannot decode with pages: its state grows with the tokens, and it has no '
+                'init_pages; decode without --paged'
+            )
+        return self.init_state(x, pages.capacity)

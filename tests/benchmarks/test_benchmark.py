@@ -17,6 +17,7 @@ from benchmarks.compare import Comparison, alternate, choose
 from benchmarks.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from benchmarks.memory import PATHS, exponent, memory
 from benchmarks.process import LateError, Worker, require
+from benchmarks.samples import samples
 from benchmarks.seq2seq import seq2seq
 from benchmarks.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
 from benchmarks.trace import costs, source
@@ -335,6 +336,21 @@ def test_training_beside_torch(sides, sizes):
     assert figures['variants'].keys() == {'saccade unrolled', 'saccade scanned', 'torch eager'}
     assert all(len(found['seconds']) == 2 for found in figures['variants'].values())
     assert figures['ratios']['saccade scanned']['torch eager']['median'] > 0
+
+
+@pytest.mark.oracle
+def test_samples_with_pages_beside_transformers():
+    pytest.importorskip('transformers')
+    figures = samples(DECODING_SIZES['tiny'], page_size=4, rounds=1, steps=1).figures
+    assert figures['samples'].keys() == {'1', '3'}
+    for count, found in figures['samples'].items():
+        held = found['bytes']
+        # 4 tokens of the prompt and 6 new ones: a page that is shared, and 2 of each row; 2 layers of 2 x 16 numbers.
+        pages, numbers = 1 + 2 * int(count), 2 * 2 * 16
+        assert held['saccade, pages'] == pages * 4 * (4 * (numbers + 2 * 2) + 2) + int(count) * 4 * 3
+        assert held['transformers'] == int(count) * (5 + 6 - 1) * 4 * numbers
+        assert held['saccade, plain'] > held['transformers']
+        assert {*found['variants']} == {'saccade, pages', 'saccade, plain', 'transformers'}
 
 
 @pytest.mark.oracle

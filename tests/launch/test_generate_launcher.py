@@ -66,6 +66,39 @@ def test_what_does_not_go_with_beams_is_refused(runner, finished, arguments, mes
 
 
 @pytest.mark.long
+def test_samples_with_pages_are_those_of_the_plain_cache(runner, finished):
+    given = (f'--workdir={finished}', '--prompt=the model ', '--samples=3', '--max_tokens=3')
+    plain, paged = (runner.run('generate', *given, '--json', *more) for more in ((), ('--paged', '--page_size=16')))
+    assert paged.returncode == 0, paged.stderr
+    plain, paged = (json.loads(done.stdout) for done in (plain, paged))
+    assert paged['samples'] == plain['samples']
+    assert paged['cache']['pages'] == paged['cache']['pool'] == 3  # the prompt does not fill a page
+    assert paged['cache']['bytes'] == 3 * (paged['cache']['page_bytes'] + paged['cache']['row_bytes'])
+    text = runner.run('generate', *given, '--paged', '--pages=9')
+    assert 'the pool has 9 pages' in text.stderr
+    assert text.stdout.count('---') == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('--pages=9',), '--pages has no effect without --paged'),
+        (('--page_size=16',), '--page_size has no effect without --paged'),
+        (('--paged', '--beams=2'), '--paged is for samples of a prompt: it does not combine with --beams or --chat'),
+        (('--paged', '--chat'), '--paged is for samples of a prompt: it does not combine with --beams or --chat'),
+        (('--paged', '--page_size=8'), 'flag --page_size=8'),
+        (('--paged', '--samples=4', '--pages=3'), 'a pool of 3 pages is too small: 4 texts of'),
+    ],
+)
+def test_what_does_not_go_with_pages_is_refused(runner, finished, arguments, message):
+    done = runner.run('generate', f'--workdir={finished}', '--prompt=the', *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert message in line
+
+
+@pytest.mark.long
 def test_text_follows_the_prompt_and_stops_at_the_context(runner, finished):
     done = generate(runner, f'--init_from={finished}', '--prompt=the model ', '--greedy')
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from functools import partial
 import flax.linen as nn
 import jax
 
-from saccade.attention.cache import Cache
+from saccade.attention.cache import Cache, KVCache
 from saccade.module import Module
 from saccade.ops.devices import token_parts
 from saccade.ops.scoring import Dropout, Scoring
@@ -126,8 +126,8 @@ class CachingKernel(Module):
         return Cache.empty(k, v, features, capacity)
 
     def step(
-        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
-    ) -> tuple[Mixed, Cache]:
+        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: KVCache, context: LayerContext
+    ) -> tuple[Mixed, KVCache]:
         """Add a chunk's keys and values to the KV cache and attend to it; return the output and the new cache."""
         return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), context)
 

@@ -31,8 +31,39 @@ def slots_for(mask: MaskBase, capacity: int) -> int:
     return capacity if mask.lookback is None else min(capacity, mask.lookback + 1)
 
 
+class KVCache:
+    """Base class of KV caches: `Cache`, by row, and `attention.paged:PagedCache`. A mixer reads fields of `whole()`."""
+
+    def step(
+        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, context: LayerContext
+    ) -> tuple[Mixed, 'KVCache']:
+        """Add a chunk to the cache and attend to it; return the output and the new cache."""
+        after = self.append(k, v, scoring.features, context)
+        return after.attend(q, scoring, context), after
+
+    def append(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'KVCache':
+        """Return the cache with a chunk in the next slots. Abstract."""
+        raise NotImplementedError
+
+    def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
+        """Attend queries of the newest tokens to all slots. Abstract."""
+        raise NotImplementedError
+
+    def whole(self) -> 'Cache':
+        """Return the cache with the slots of each row side by side. Abstract."""
+        raise NotImplementedError
+
+    def with_fields(self, **fields: Any) -> 'KVCache':
+        """Return the cache with other values of the fields that a class has in addition. Abstract."""
+        raise NotImplementedError
+
+    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Keys, Values, Pairs]:
+        """Return the keys and values of all slots, and their pairs with these tokens, with positions as indices."""
+        return self.whole().read(scoring, context)
+
+
 @struct.dataclass
-class Cache:
+class Cache(KVCache):
     """KV cache: keys, values and features by slot; axis 0 of every leaf is the batch.
 
     Heads come before slots, the layout of a step's matrix products, so a one-token step does not copy the cache.
@@ -66,6 +97,14 @@ class Cache:
         """Return the values by slot."""
         return self.v
 
+    def whole(self) -> 'Cache':
+        """Return the cache, whose slots are by row."""
+        return self
+
+    def with_fields(self, **fields: Any) -> 'Cache':
+        """Return the cache with other values of the fields that a class has in addition."""
+        return self.replace(**fields)
+
     def step(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, context: LayerContext
     ) -> tuple[Mixed, 'Cache']:
@@ -84,26 +123,24 @@ class Cache:
     def append(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the cache with a chunk written into the next slots, the same slots in every row."""
 
-        def write(axis: int, slots: Array, new: Array) -> Array:
+        def put(axis: int, slots: Array, new: Array) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(slots, new, self.filled[0], axis)
 
-        return self._changed(write, k, v, features, context).replace(filled=self.filled + k.shape[1])
+        return self.write(put, k, v, features, context).replace(filled=self.filled + k.shape[1])
 
     def renew(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the ring with one token per row written over the oldest; padding is overwritten by the next token."""
 
-        def write(axis: int, slots: Array, new: Array) -> Array:
+        def put(axis: int, slots: Array, new: Array) -> Array:
             index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
             return slots.at[index].set(jnp.take(new, 0, axis))
 
         real = context.numbered[:, 0] != 0
-        return self._changed(write, k, v, features, context).replace(
-            filled=(self.filled + real) % self.positions.shape[1]
-        )
+        return self.write(put, k, v, features, context).replace(filled=(self.filled + real) % self.positions.shape[1])
 
     def extend(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the cache with the slots of a chunk appended."""
-        return self._changed(lambda axis, slots, new: jnp.concatenate([slots, new], axis), k, v, features, context)
+        return self.write(lambda axis, slots, new: jnp.concatenate([slots, new], axis), k, v, features, context)
 
     def in_order(self) -> 'Cache':
         """Return the ring unrolled: each row's oldest slot comes first."""
@@ -119,14 +156,17 @@ class Cache:
         return scoring.attend(q, *self.read(scoring, context))[0]
 
     def read(self, scoring: Scoring, context: LayerContext) -> tuple[Keys, Values, Pairs]:
-        """Return the keys and values of all slots, and their pairs with these tokens, with positions as indices."""
+        """Return the keys and values of all slots, and their pairs with these tokens, with positions as indices.
+
+        An override computes those of each slot from that slot alone: in pages, only a part of the slots is here.
+        """
         segments = 1 if context.segments is None else context.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(context.positions, self.positions) & same
         pairs = Pairs(context.positions, self.positions, allowed[:, None], scoring.scale, self.features)
         return heads_first(self.k), heads_first(self.values()), pairs
 
-    def _changed(
+    def write(
         self,
         change: Callable[[int, Array, Array], Array],
         k: CachedKeys,
@@ -145,14 +185,19 @@ class Cache:
             found[name] = jax.tree.map(partial(put, axis), getattr(self, name), new)
         return self.replace(**found)
 
+    def each(self, change: Callable[[int, Array], Array]) -> 'Cache':
+        """Return the cache with each array by slot changed; `change` also gets the axis of the slots."""
+        return self.replace(
+            **{name: jax.tree.map(partial(change, axis), getattr(self, name)) for name, axis in _SLOT_AXES.items()}
+        )
+
     def _taken(self, order: Int[Array, 'B S']) -> 'Cache':
         """Return the slots of each row in this order, to be written from the first on."""
 
         def take(axis: int, slots: Array) -> Array:
             return jax.vmap(lambda row, at: jnp.take(row, at, axis - 1))(slots, order)
 
-        taken = {name: jax.tree.map(partial(take, axis), getattr(self, name)) for name, axis in _SLOT_AXES.items()}
-        return self.replace(**taken, filled=jnp.zeros_like(self.filled))
+        return self.each(take).replace(filled=jnp.zeros_like(self.filled))
 
 
 @struct.dataclass

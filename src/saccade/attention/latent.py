@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 from saccade.attention.base import in_words, require_scores
 from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import visible
+from saccade.attention.paged import in_pages
 from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
 from saccade.module import Layer
@@ -39,6 +40,7 @@ from saccade.types import (
     Mask,
     Mixed,
     Norm,
+    Pages,
     PairPosition,
     Part,
     Positive,
@@ -159,6 +161,10 @@ class Latent(Layer):
         one_head = (*x.shape[:2], 1)
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
         return LatentCache.empty(k, nothing, {}, slots_for(self.mask(), capacity), rank=self.rank)
+
+    def init_pages(self, x: Hidden, pages: Pages) -> State:
+        """Return the empty cache of latents and rotated keys in pages."""
+        return in_pages(self.init_state, x, pages)
 
     def make_latent(self, source: Source) -> Float[Array, 'B S R']:
         """Return the normalised latent of each token."""

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float
 
-from saccade.attention.cache import Cache, heads_first
+from saccade.attention.cache import Cache, KVCache, heads_first
 from saccade.attention.multi_head import MultiHead, SharedKV, attended_pairs
 from saccade.axes import flat, parameter
 from saccade.ops.padding import token_total
@@ -55,8 +55,8 @@ _TINY, _NEVER = 1e-30, -1e30
 class IndexedCache:
     """KV cache with a cache of the indexer's keys. Attributes: kv; index, whose values have width 0."""
 
-    kv: Cache
-    index: Cache
+    kv: KVCache
+    index: KVCache
 
 
 class LightningIndexer(MultiHead):
@@ -115,7 +115,7 @@ class LightningIndexer(MultiHead):
         scoring, k, v, pairs, kv = attended_pairs(
             kernel, q, k, v, scoring, context, train, state.kv if cached else None
         )
-        fit = relevance(index_q, heads_first(index.k) if cached else index_k, weight)
+        fit = relevance(index_q, heads_first(index.whole().k) if cached else index_k, weight)
         pairs = self._chosen(pairs, fit)
         mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
         if not cached and not self.is_initializing():

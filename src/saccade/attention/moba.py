@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 
 from saccade.attention.base import ScoreKernel
-from saccade.attention.cache import Cache, heads_first
+from saccade.attention.cache import KVCache, heads_first
 from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring, grouped_products
@@ -69,13 +69,14 @@ class MoBA(ScoreKernel):
         return self._attend(q, k, v, scoring, tokens, tokens, segments is not None)
 
     def step(
-        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
-    ) -> tuple[Mixed, Cache]:
+        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: KVCache, context: LayerContext
+    ) -> tuple[Mixed, KVCache]:
         """Add a chunk's keys and values to the KV cache and attend to its blocks; return output and new cache."""
         reach_of(self, scoring, q, k)
         after, scoring = state.append(k, v, scoring.features, context), self.complete(scoring, q.shape[-2], False)
         queries = Tokens(context.positions, context.numbered)
-        k, v, slots = heads_first(after.k), heads_first(after.v), Tokens(after.positions, after.segments)
+        cache = after.whole()
+        k, v, slots = heads_first(cache.k), heads_first(cache.v), Tokens(cache.positions, cache.segments)
         return self._attend(q, k, v, scoring, queries, slots, True), after
 
     def _attend(

@@ -20,7 +20,8 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import in_words, width_of_heads
-from saccade.attention.cache import Cache, heads_first, slots_for
+from saccade.attention.cache import KVCache, heads_first, slots_for
+from saccade.attention.paged import in_pages
 from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
 from saccade.module import Layer
@@ -40,6 +41,7 @@ from saccade.types import (
     Mask,
     Mixed,
     Norm,
+    Pages,
     PairKernel,
     PairPosition,
     Pairs,
@@ -261,6 +263,10 @@ class MultiHead(Layer):
         k, v, features = self.mix_sharing(x[:, :1], context, False, None)[2]
         return SourceKeys(heads_first(k), heads_first(v), features)
 
+    def init_pages(self, x: Hidden, pages: Pages) -> State:
+        """Return the empty KV cache in pages; a ring buffer, or the state of a linear kernel, is each row's own."""
+        return in_pages(self.init_state, x, pages)
+
     def empty_kv(self, x: Hidden) -> SharedKV:
         """Return zeros in the shapes and dtypes of the keys, values and features of x."""
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.kv_shapes(x.shape[-1]))
@@ -305,8 +311,8 @@ def attended_pairs(
     scoring: Scoring,
     context: LayerContext,
     train: bool,
-    cache: Cache | None,
-) -> tuple[Scoring, Array, Array, Pairs, Cache | None]:
+    cache: KVCache | None,
+) -> tuple[Scoring, Array, Array, Pairs, KVCache | None]:
     """Return complete scoring, keys, values and pairs: of whole sequences, or of the cache with the chunk in it."""
     if cache is None:
         scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Int
 
-from saccade.attention.cache import Cache, heads_first
+from saccade.attention.cache import Cache, KVCache, heads_first
 from saccade.attention.multi_head import MultiHead, attended_pairs
 from saccade.axes import parameter
 from saccade.ops.causality import require_causal_mask
@@ -52,7 +52,7 @@ __all__ = ['MultiToken']
 class MultiTokenCache:
     """KV cache with the newest queries. Attributes: kv; queries, as keys without values."""
 
-    kv: Cache
+    kv: KVCache
     queries: Cache
 
 
@@ -110,7 +110,7 @@ class MultiToken(MultiHead):
         kv, queries = state.kv.append(k, v, scoring.features, context), state.queries.extend(q, q[..., :0], {}, context)
         order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)
         # Consecutive tokens are adjacent: slots of padding come first, of queries and of keys.
-        newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv))
+        newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv.whole()))
         rows = context.replace(positions=newest.positions, segments=newest.segments)
         k, v, pairs = slots.read(scoring, rows)
         scoring = self._mixing(kernel.complete(scoring, q.shape[-2], False), newest.segments)

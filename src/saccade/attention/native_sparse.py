@@ -146,10 +146,11 @@ class NativeSparse(MultiHead):
             return self._branches(q, k, v, attend, tokens, tokens, packed), state
         after = state.append(k, v, scoring.features, context)
         # A block has consecutive tokens; the cache of a row may have empty slots between them.
-        order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
+        cache = after.whole()
+        order = jnp.argsort(cache.segments == 0, axis=-1, stable=True)
         k, v, positions, segments = (
             jax.vmap(lambda slots, at: slots[at])(slots, order)
-            for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
+            for slots in (heads_first(cache.k), heads_first(cache.v), cache.positions, cache.segments)
         )
         queries = Tokens(context.positions, context.numbered)
         return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True), after

@@ -14,7 +14,7 @@ B T S K (3 H + C) for chunks of C. It supports only causal masks, no terms that 
 cross-attention.
 """
 
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import flax.linen as nn
 import jax
@@ -42,6 +42,7 @@ from saccade.types import (
     LayerContext,
     Mixed,
     Mixer,
+    Pages,
     PairKernel,
     Part,
     Queries,
@@ -124,6 +125,17 @@ class PaTH(MultiHead):
         _, K, H = self.sizes(x.shape[-1])
         convolved = jnp.zeros((x.shape[0], 1, K * H), x.dtype)
         return PathCache(kv, self.convolution(parent=None).init_state(convolved, capacity))
+
+    def init_pages(self, x: Hidden, pages: Pages) -> NoReturn:
+        """Refuse to decode with pages.
+
+        Raises:
+            UserError: always, since a page that rows share cannot be changed for one of them.
+        """
+        raise UserError(
+            f'{Part(type(self)).name} changes the keys of all earlier tokens at each step, so rows cannot share pages '
+            'of them: decode without --paged'
+        )
 
     def _matrices(
         self, x: Hidden, context: LayerContext, train: bool, state: PathCache | None

@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from saccade.attention.base import require_scores
 from saccade.attention.cache import Cache
-from saccade.attention.multi_head import MultiHead, visible
+from saccade.attention.multi_head import MultiHead, SourceKeys, visible
 from saccade.axes import parameter
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
@@ -139,9 +139,9 @@ class PersistentMemory(MultiHead):
         """Attend to tokens and persistent keys; return the output of each head, and the new state."""
         kernel = self.kernel(name='kernel')
         memory = self._memory(kernel, k, v)
-        if isinstance(state, CacheWithMemory):
-            mixed, after = kernel.step(q, k, v, scoring, state.replace(memory=memory), context)
-            return mixed, after.replace(memory=None)
+        if state is not None and not isinstance(state, SourceKeys):
+            mixed, after = kernel.step(q, k, v, scoring, state.with_fields(memory=memory), context)
+            return mixed, after.with_fields(memory=None)
         k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
         scoring = visible(scoring, context)
         terms = tuple(OfTokens(term, self.count) for term in scoring.terms)

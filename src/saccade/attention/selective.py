@@ -19,8 +19,9 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
-from saccade.attention.cache import Cache
+from saccade.attention.cache import Cache, KVCache
 from saccade.attention.multi_head import MultiHead, attended_pairs
+from saccade.attention.paged import in_pages
 from saccade.ops.causality import require_causal_mask
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import GivenProducts
@@ -30,6 +31,7 @@ from saccade.types import (
     Hidden,
     LayerContext,
     Mixed,
+    Pages,
     PairKernel,
     Pairs,
     Part,
@@ -46,7 +48,7 @@ __all__ = ['Selective']
 class SelectiveCache:
     """KV cache with the accumulated F of each key. Attributes: kv; lowered, F so far."""
 
-    kv: Cache
+    kv: KVCache
     lowered: Float[Array, 'B S']
 
 
@@ -87,7 +89,7 @@ class Selective(MultiHead):
             cache, lowered = state.kv, state.lowered
         scoring, k, v, pairs, kv = attended_pairs(kernel, q, k, v, scoring, context, train, cache)
         scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-        scores, lowered = lower(scores, pairs, context.positions if kv is None else kv.positions, lowered)
+        scores, lowered = lower(scores, pairs, context.positions if kv is None else pairs.k_index, lowered)
         scoring = scoring.replace(scale=0.0, terms=(GivenProducts(scores),))
         mixed, _ = kernel.attend_to_pairs(q, k, v, scoring, pairs.replace(scale=1.0))
         return mixed, SelectiveCache(kv, lowered)
@@ -95,6 +97,11 @@ class Selective(MultiHead):
     def init_state(self, x: Hidden, capacity: int) -> SelectiveCache:
         """Return an empty KV cache with `capacity` slots per row for any mask."""
         return SelectiveCache(Cache.empty(*self.empty_kv(x), capacity), jnp.zeros((x.shape[0], capacity)))
+
+    def init_pages(self, x: Hidden, pages: Pages) -> SelectiveCache:
+        """Return the empty KV cache in pages; F is one number a slot, which each row has for itself."""
+        kv = in_pages(lambda x, capacity: self.init_state(x, capacity).kv, x, pages)
+        return SelectiveCache(kv, jnp.zeros((x.shape[0], pages.capacity)))
 
     def _check(self, context: LayerContext, scoring: Scoring) -> None:
         context.require_no_source(Part(type(self)).name)

@@ -20,6 +20,7 @@ from saccade.types import (
     LayerContext,
     Mixer,
     Norm,
+    Pages,
     Part,
     Real,
     Source,
@@ -98,6 +99,10 @@ class BlockBase(Layer):
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
         """Return the mixer's initial state for `capacity` tokens per row; `source` is used by cross-attention only."""
         return self.mixer(parent=None).init_state(x, capacity)
+
+    def init_pages(self, x: Hidden, pages: Pages) -> State:
+        """Return the mixer's initial state for decoding with a pool of pages."""
+        return self.mixer(parent=None).init_pages(x, pages)
 
 
 def applied(layer: nn.Module, x: Hidden, *rest: Any) -> Hidden:
@@ -217,6 +222,10 @@ class ResidualStreams(BlockBase):
     def init_state(self, x: Float[Array, 'B T RD'], capacity: int, source: Source | None = None) -> State:
         """Return the mixer's initial state, for inputs of the width D of one stream."""
         return super().init_state(self.apart(x)[..., 0, :], capacity)
+
+    def init_pages(self, x: Float[Array, 'B T RD'], pages: Pages) -> State:
+        """Return the mixer's initial state with pages, for inputs of the width D of one stream."""
+        return super().init_pages(self.apart(x)[..., 0, :], pages)
 
     def apart(self, x: Float[Array, 'B T RD']) -> Float[Array, 'B T R D']:
         """Split the width into the R streams."""

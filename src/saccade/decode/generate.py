@@ -67,13 +67,20 @@ def laid_out(
     Raises:
         UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
     """
-    prompts = [list(prompt) or [0 if end is None else end] for prompt in prompts]
-    _check(model, prompts, max_tokens)
+    prompts = accepted(model, prompts, max_tokens, end)
     lengths = np.array([len(prompt) for prompt in prompts], np.int32)
     return _left_padded(prompts, min(CHUNK, model.context_length)), lengths
 
 
-def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int) -> None:
+def accepted(
+    model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int, end: int | None
+) -> list[list[int]]:
+    """Return the prompts, with a start token in empty ones.
+
+    Raises:
+        UserError: as for `laid_out`.
+    """
+    prompts = [list(prompt) or [0 if end is None else end] for prompt in prompts]
     if max_tokens < 1:
         raise UserError(f'max_tokens: must be at least 1, not {max_tokens}')
     for prompt in prompts:
@@ -94,6 +101,7 @@ def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: i
                 f'token {unknown} of the prompt is not in the vocabulary of the model, which has '
                 f'{model.vocabulary} tokens; was it trained with another tokenizer?'
             )
+    return prompts
 
 
 def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray, 'B T']:

@@ -40,7 +40,11 @@ class Opening:
 
 def stepper(model: Any, params: Params) -> Step:
     """Return the step of a model with these parameters, which are split into layers once instead of at every step."""
-    layers = unstacked(params)
+    return unstacked_stepper(model, unstacked(params))
+
+
+def unstacked_stepper(model: Any, layers: Params) -> Step:
+    """Return the step of a model with parameters that are `unstacked`."""
 
     def step(tokens: Tokens, segments: Tokens, state: State) -> tuple[Logits, State]:
         return model.apply({'params': layers}, tokens, segments, state, method='step')
@@ -57,8 +61,11 @@ def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> 
 
 
 @struct.dataclass
-class _Now:
-    """Attributes: the model's state; each row's newest token; new tokens and their number; ended rows; steps."""
+class Writing:
+    """State of the decoding loop.
+
+    Attributes: the model's state; each row's newest token; new tokens and their number; ended rows; steps.
+    """
 
     state: State
     newest: Int[Array, 'B']
@@ -67,6 +74,12 @@ class _Now:
     ended: Bool[Array, 'B']
     steps: Int[Array, '']
 
+    @classmethod
+    def after(cls, state: State, newest: Int[Array, 'B'], ended: Bool[Array, 'B'], max_tokens: int) -> 'Writing':
+        """Return the loop before its first step, with room for `max_tokens` tokens."""
+        counts = jnp.zeros(ended.shape, jnp.int32)
+        return cls(state, newest, jnp.zeros((*ended.shape, max_tokens), jnp.int32), counts, ended, jnp.int32(0))
+
 
 def write(
     opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: Int[Array, '*B'], rules: TokenRules = FREE
@@ -74,33 +87,41 @@ def write(
     """Generate until every row has ended or has `max_tokens` tokens, including the end token.
 
     Args:
+        sampler, key, end, rules: as for `advance`.
+    """
+    start = Writing.after(opening.state, opening.before[:, -1], opening.ended, max_tokens)
+    written = advance(opening.step, opening.before, start, sampler, max_tokens, key, end, rules)
+    return DecodedTokens(written.tokens, written.counts)
+
+
+def advance(
+    step: Step,
+    before: Int[Array, 'B T'],
+    now: Writing,
+    sampler: Any,
+    until: Int[Array, ''] | int,
+    key: PRNGKey,
+    end: Int[Array, '*B'],
+    rules: TokenRules = FREE,
+) -> Writing:
+    """Run the loop until every row has ended or `until` steps are made.
+
+    Args:
+        before: tokens of each row before the first step, as in `Opening`.
         sampler: samples a token from a row's logits and a key.
         key: row b samples its token t with the key folded with b, then t.
         end: token that ends a row, for each row or for all.
         rules: constraints on the tokens.
     """
-    B = opening.before.shape[0]
-    rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(B))
+    rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(before.shape[0]))
 
-    def next_token(now: _Now) -> _Now:
-        logits, state = opening.step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
+    def next_token(now: Writing) -> Writing:
+        logits, state = step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
         keys = jax.vmap(jax.random.fold_in, (0, None))(rows, now.steps)
-        allowed = rules(logits[:, -1], opening.before, now.tokens, now.steps, end)
+        allowed = rules(logits[:, -1], before, now.tokens, now.steps, end)
         newest = jax.vmap(sampler)(allowed, keys).astype(jnp.int32)
         ended = now.ended | rules.are_ends(newest, end)
         tokens = jax.lax.dynamic_update_slice_in_dim(now.tokens, newest[:, None], now.steps, axis=1)
-        return _Now(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
+        return Writing(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
 
-    written = jax.lax.while_loop(
-        lambda now: (now.steps < max_tokens) & ~now.ended.all(),
-        next_token,
-        _Now(
-            state=opening.state,
-            newest=opening.before[:, -1],
-            tokens=jnp.zeros((B, max_tokens), jnp.int32),
-            counts=jnp.zeros(B, jnp.int32),
-            ended=opening.ended,
-            steps=jnp.zeros((), jnp.int32),
-        ),
-    )
-    return DecodedTokens(written.tokens, written.counts)
+    return jax.lax.while_loop(lambda now: (now.steps < until) & ~now.ended.all(), next_token, now)

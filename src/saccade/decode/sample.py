@@ -9,6 +9,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate
 from saccade.decode.generation import Generation
+from saccade.decode.paged import CacheUsage, Paging, generate_paged
 from saccade.decode.sampling import Sampler
 from saccade.types import Count, CountOrZero, LanguageModel, Model, NotNegative, Params, Part, PRNGKey, Share, UserError
 
@@ -71,6 +72,22 @@ class Writer:
         """
         ids, max_tokens = self._laid_out(prompt, max_tokens)
         return [Continuation(self.text(ids, new), new) for new in self.extend(samples * [ids], key, max_tokens)]
+
+    def write_paged(
+        self, prompt: str, key: PRNGKey, paging: Paging, max_tokens: int | None = None, samples: int = 1
+    ) -> tuple[list[Continuation], CacheUsage]:
+        """Continue a text as `write` does, with a KV cache in pages; also return the memory of the cache.
+
+        Args:
+            max_tokens: as for `write`.
+
+        Raises:
+            UserError: as for `write`; a part of the model cannot decode with pages; or the pool is too small.
+        """
+        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules, paging
+        rows, usage = generate_paged(self.model, self.params, samples * [ids], *settings)
+        return [Continuation(self.text(ids, new), new) for new in rows], usage
 
     def search(
         self, prompt: str, beam: Beam, max_tokens: int | None = None, samples: int = 1

@@ -30,6 +30,7 @@ from saccade.types import (
     LayerContext,
     Logits,
     Norm,
+    Pages,
     Part,
     Positive,
     Source,
@@ -105,9 +106,18 @@ class Decoder(TransformerBase):
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
         """Return the state for `capacity` tokens per row, including padding. `context_length` is not a limit."""
+        x, position = self._first(tokens)
+        return DecoderState(self._stack(parent=None).init_state(x, capacity), position)
+
+    def init_pages(self, tokens: Tokens, pages: Pages) -> DecoderState:
+        """Return the state for decoding with a pool of pages, which `decode.paged` shares between rows."""
+        x, position = self._first(tokens)
+        return DecoderState(self._stack(parent=None).init_pages(x, pages), position)
+
+    def _first(self, tokens: Tokens) -> tuple[Float[Array, 'B 1 D'], Int[Array, 'B']]:
+        """Return hidden states in the shape and dtype of each row's first token, and its position."""
         B = tokens.shape[0]
-        x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
-        return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
+        return jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype), jnp.zeros(B, jnp.int32)
 
     def init_source_state(self, source: Source, capacity: int) -> DecoderState:
         """Return the state to decode with cross-attention: keys and values of the source, without its hidden states."""

@@ -24,7 +24,7 @@ from saccade.block.base import ResidualStreams
 from saccade.layer_paths import HANDED, handed_on, hands_on, in_order, is_group
 from saccade.module import Layer
 from saccade.taps import EDITS, Tapped
-from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
+from saccade.types import Block, Hidden, LayerContext, Pages, Part, PRNGKey, Runner, Source, State, UserError
 
 __all__ = ['Scanned', 'Unrolled']
 
@@ -151,6 +151,11 @@ class Stack(Layer):
             block(parent=None).apply({'params': params}, x, capacity, source, method='init_state')
             for block, params, *_ in self._layers()
         )
+
+    def init_pages(self, x: Hidden, pages: Pages) -> tuple[State, ...]:
+        """Return one state per layer for decoding with a pool of pages; page n of each layer has the same tokens."""
+        x = self._entered(x)
+        return tuple(block(parent=None).init_pages(x, pages) for block, *_ in self._places())
 
     @property
     def groups(self) -> tuple[LayerGroup, ...]:

@@ -30,8 +30,8 @@ _NAMES = {
     'scales': 'Scales is_zero',
     'context': 'LayerContext Source',
     'attention': (
-        'BareSoftmaxVariant Capabilities CrossMixer Kernel KeyFeatures KVSharingMixer Mask Mixer '
-        'OnlineSoftmax OnlineSoftmaxVariant PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
+        'BareSoftmaxVariant Capabilities CrossMixer Kernel KeyFeatures KVSharingMixer Mask Mixer OnlineSoftmax '
+        'OnlineSoftmaxVariant Pages PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
         'SHARED_KV SinkSoftmaxVariant SoftmaxVariant TermMaker'
     ),
     'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',

@@ -286,6 +286,23 @@ class PairKernel(Kernel, Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Pages:
+    """Sizes of a pool of pages for decoding.
+
+    Attributes: count, pages of the pool; size, tokens of a page; most, pages of one row.
+    """
+
+    count: int
+    size: int
+    most: int
+
+    @property
+    def capacity(self) -> int:
+        """Tokens of one row."""
+        return self.most * self.size
+
+
 @runtime_checkable
 class Mixer(Protocol):
     """Token mixer: the only part that moves information between tokens. `Layer` is its base class."""
