@@ -28,7 +28,7 @@ CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint 
 PART = flags.DEFINE_string('part', '', 'One of several models that were trained together, as discriminator.')
 TEXT = flags.DEFINE_string('text', None, 'Text to read; of attention and lens.')
 TARGET = flags.DEFINE_string('target', None, 'What a sequence-to-sequence model writes; without it, its translation.')
-IMAGE = flags.DEFINE_string('image', None, 'Image file to read instead; of attention.')
+IMAGE = flags.DEFINE_string('image', None, 'Image file to read, or number of a validation image; of attention.')
 LAYER = flags.DEFINE_string('layer', None, "Layer to show, as 'layers.3'; of attention. A page opens with it.")
 HEAD = flags.DEFINE_integer('head', None, 'Head to show, from 0; of attention.', lower_bound=0)
 CLEAN = flags.DEFINE_string('clean', None, 'Text whose activations are put into the run on --corrupted.')

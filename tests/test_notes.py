@@ -187,7 +187,7 @@ def test_attention_is_no_linear_map_although_it_is_one_of_its_values():
     params = layer.init(jax.random.key(0), x, context(), False)
 
     def attended(x):
-        y, reported = layer.apply(params, x, context(), False, mutable=['weights'])
+        y, reported = layer.apply(params, x, context(), False, mutable=['pattern'])
         (weights,) = jax.tree.leaves(reported)
         return y, weights[:, 0]
 

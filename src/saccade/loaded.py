@@ -136,7 +136,7 @@ class Loaded:
         """
         if (text is None) == (image is None):
             raise UserError('give either a text or an image')
-        return read_text(self.trained, text, target) if image is None else read_image(self.trained, image)
+        return read_text(self.trained, text, target) if image is None else read_image(self.trained, image, self.path)
 
     def inside(self, reading: Reading) -> Inside:
         """Return the model on given inputs, to look at and change its activations."""

@@ -94,3 +94,12 @@ def test_another_sequence_has_no_own_values():
 def test_a_share_is_one():
     with pytest.raises(UserError, match='share'):
         exclusive(1.5).init(jax.random.key(0), X, ALONE, False)
+
+
+def test_a_token_of_zeros_leaves_a_finite_gradient():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 16)), jnp.float32).at[:, 2].set(0.0)
+    module = build(dict(use='attention.exclusive:Exclusive', heads=2, share=1.0))()
+    context = LayerContext(jnp.arange(3)[None])
+    params = module.init(jax.random.key(0), x, context, False)
+    gradients = jax.grad(lambda params: module.apply(params, x, context, False).sum())(params)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))

@@ -49,7 +49,7 @@ def test_scores_do_not_depend_on_the_tokens_that_they_weigh(name):
     module, params = drawn(SPECS[name], kernel={'use': 'attention.plain:Plain'})
 
     def weights(x):
-        return jax.tree.leaves(module.apply({'params': params}, x, mutable=['weights'])[1])[0]
+        return jax.tree.leaves(module.apply({'params': params}, x, mutable=['pattern'])[1])[0]
 
     before, after = weights(X), weights(X.at[:, 2].multiply(-3.0))
     np.testing.assert_array_equal(before[:, :, 3:], after[:, :, 3:])

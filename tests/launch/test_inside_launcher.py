@@ -73,7 +73,7 @@ def test_patching_writes_a_page(runner, finished, tmp_path):
         (('attention', '--workdir={run}', TEXT, '--out=a.html', '--layer=layers.9'), "'layers.9'"),
         (('attention', '--workdir={run}', '--text=' + 99 * 'the cat ', '--out=a.html'), 'the model reads at most'),
         (('attention', '--workdir={run}', TEXT, '--target=x', '--out=a.html'), '--target has no use'),
-        (('attention', '--workdir={run}', '--image=a.png', '--out=a.html'), 'reads no patches of image files'),
+        (('attention', '--workdir={run}', '--image=a.png', '--out=a.html'), 'reads no patches of images'),
         (('lens', '--workdir={run}', TEXT, '--head=1'), '--head has no effect'),
         (('ablate', '--workdir={run}', TEXT), '--text has no effect'),
         (('patch', '--workdir={run}', '--clean=the cat', '--corrupted=the'), 'the same number of tokens'),

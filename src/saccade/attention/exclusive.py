@@ -31,7 +31,7 @@ from saccade.types import (
 
 __all__ = ['Exclusive']
 
-_TINY = 1e-30  # a value whose squared length is less has no direction
+_TINY = 1e-18  # a value whose squared length is less has no direction; float32 can still square this for the gradient
 
 
 class Exclusive(MultiHead):

@@ -110,7 +110,7 @@ class PagedCache(KVCache):
 
         nothing = jnp.zeros((B, N, T, S)), jnp.zeros((B, 1, T, S), bool), scoring.init_carry(q)
         scores, allowed, _ = jax.lax.fori_loop(0, used, score, nothing)
-        weights = scoring.softmax(scores, allowed)
+        weights = scoring.weights(scores, allowed)
         v = jax.eval_shape(read, used)[1]
         return jax.lax.fori_loop(0, used, mix, jnp.zeros((B, T, N, v.shape[-1]))).astype(v.dtype)
 

@@ -17,10 +17,11 @@ from saccade.decode.greedy import Greedy
 from saccade.decode.predict import PlacedRecords
 from saccade.decode.translator import Translator
 from saccade.embed.patch import PatchEmbedding
+from saccade.inside.inspection import first_batches
 from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained
 from saccade.train.translating import pair_frame
-from saccade.types import ImageTextModel, LayerContext, Part, Seq2Seq, UserError
+from saccade.types import Batch, ImageTextModel, LayerContext, Part, Seq2Seq, UserError
 
 WRITTEN = 'written'  # labels of what a decoder writes at each of its tokens
 _SPACE, _NEWLINE = '\N{OPEN BOX}', '\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}'
@@ -79,20 +80,22 @@ def read_text(trained: Trained, text: str, target: str | None = None) -> Reading
     return Reading((tokens, context), {'': labels})
 
 
-def read_image(trained: Trained, path: str) -> Reading:
-    """Return the inputs of a model for an image file.
+def read_image(trained: Trained, image: str, workdir: str) -> Reading:
+    """Return the inputs of a model for an image.
+
+    Args:
+        image: name of a file, or the number of an image in the first batch of the run's validation data.
 
     Raises:
-        UserError: the model reads no patches of images, or the file cannot be read.
+        UserError: the model reads no patches of images, the file cannot be read, or there is no such number.
     """
+    if 'data' not in trained.config:
+        raise UserError(f'{workdir} is no run: its images cannot be prepared; fine-tune it, and look at the run')
     experiment = Experiment.of(trained.config)
     patch = next((part['patch'] for part in experiment.model.walk() if part.target is PatchEmbedding), None)
-    data = experiment.data()
-    inputs = getattr(data, 'inputs', {})
-    if patch is None or 'image' not in inputs:
-        raise UserError(f'{experiment.model.name} reads no patches of image files; give --text')
-    split = data.unanswered(PlacedRecords([(path, {inputs['image']: path})]), (), trained.processor)
-    batch = next(eval_batches(split, 1))
+    if patch is None:
+        raise UserError(f'{experiment.model.name} reads no patches of images; give --text')
+    batch = _validation_image(workdir, int(image)) if image.isdigit() else _image_file(trained, experiment, image)
     pixels = np.asarray(batch['images'][0], np.float64)
     low, high = pixels.min(), pixels.max()
     grid = pixels.shape[0] // patch, pixels.shape[1] // patch
@@ -102,6 +105,24 @@ def read_image(trained: Trained, path: str) -> Reading:
         return Reading((batch['images'],), {'image': tuple(places)}, 'encode_image', shown, grid)
     arguments = experiment.task().given(trained.model, batch)
     return Reading(arguments, {'': tuple(places)}, None, shown, grid)
+
+
+def _validation_image(workdir: str, number: int) -> Batch:
+    _, _, (batch,) = first_batches(workdir)
+    count = len(batch['images'])
+    if number >= count:
+        raise UserError(f'--image={number}: the first batch of validation data has the images 0 to {count - 1}')
+    return {name: value[number : number + 1] for name, value in batch.items()}
+
+
+def _image_file(trained: Trained, experiment: Experiment, image: str) -> Batch:
+    data = experiment.data()
+    inputs = getattr(data, 'inputs', {})
+    if 'image' not in inputs:
+        name = Part(type(data)).name
+        raise UserError(f'{name} reads no image files; --image=0 is an image of its validation data')
+    split = data.unanswered(PlacedRecords([(image, {inputs['image']: image})]), (), trained.processor)
+    return next(eval_batches(split, 1))
 
 
 def label(tokenizer: Tokenizer, number: int | np.integer) -> str:

@@ -94,8 +94,8 @@ def watched(attention: Mapping[str, Any], seed: int, steps: int) -> FocusCurve:
     def loss(params: Params, symbols: Int[Array, 'B T']) -> tuple[Array, tuple[Array, Array]]:
         source = jnp.pad(symbols, ((0, 0), (0, 1)), constant_values=END)
         given = jnp.pad(symbols, ((0, 0), (1, 0)), constant_values=END)
-        logits, reported = model.apply({'params': params}, source, context, given, context, False, mutable=['weights'])
-        (weights,) = jax.tree.leaves(reported['weights'])
+        logits, reported = model.apply({'params': params}, source, context, given, context, False, mutable=['pattern'])
+        (weights,) = jax.tree.leaves(reported['pattern'])
         right = (logits.argmax(-1) == source)[:, :LENGTH].mean()
         return cross_entropy(logits, source).mean(), (weights[:, 0, :LENGTH], right)
 
