@@ -53,14 +53,14 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.studies.chart import Claim, require_ending
-    from saccade.analysis.studies.conversation import conversation
-    from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
-    from saccade.analysis.studies.estimators import estimators
-    from saccade.analysis.studies.focus import focus
-    from saccade.analysis.studies.gradient_norms import gradient_norms
-    from saccade.analysis.studies.induction import induction
-    from saccade.analysis.studies.removed_heads import removed_heads
+    from saccade.studies.chart import Claim, require_ending
+    from saccade.studies.conversation import conversation
+    from saccade.studies.distance import LENGTHS, gradient, interaction, wall_time
+    from saccade.studies.estimators import estimators
+    from saccade.studies.focus import focus
+    from saccade.studies.gradient_norms import gradient_norms
+    from saccade.studies.induction import induction
+    from saccade.studies.removed_heads import removed_heads
     from saccade.train.workdir import write_atomically
 
     if overrides:

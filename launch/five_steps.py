@@ -25,7 +25,7 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.analysis.studies.five_steps import Recipe
+    from saccade.studies.five_steps import Recipe
 
     if overrides:
         raise UserError(f"'{overrides[0]}': this command takes no config; the model is small, with random weights")

@@ -163,7 +163,7 @@ def test_an_integer_serves_where_a_float_is_wanted():
         (changed(MIXER, qk_norm=True), ["did you mean 'head_norm'?"]),
         ({'use': 'norm.rms:RMSNrom'}, ["norm.rms has no 'RMSNrom'", "did you mean 'RMSNorm'?"]),
         ({'use': 'no_such_lab.mine:Mine'}, ["there is no module 'no_such_lab.mine'"]),
-        ({'use': 'model.stack:REPORTED'}, ['config.part.use', 'model.stack:REPORTED']),
+        ({'use': 'model.stack:POLICIES'}, ['config.part.use', 'model.stack:POLICIES']),
         ({'use': ':RMSNorm'}, ['config.part.use']),
         ({'use': '.norm:RMSNorm'}, ['config.part.use']),
         ({'use': 5}, ['config.part.use', "'5' names no class"]),

@@ -18,7 +18,7 @@ ROWS = (
     {'extras', 'parts'},
     {'types', 'progress', 'commands'},
     {'nearest', 'paths'},
-    {'axes', 'layer_paths'},
+    {'axes', 'layer_paths', 'taps'},
     {'module'},
     {'gain'},
     {'ops'},
@@ -31,6 +31,8 @@ ROWS = (
     {'train'},
     {'sweep'},
     {'analysis'},
+    {'inside'},
+    {'loaded', 'studies'},
     {'cloud'},
     {'launch'},
 )
@@ -43,9 +45,9 @@ BESIDE = {
     'metric': {'types', 'nearest'},
     'baseline': {'types', 'data', 'ops'},
 }
-BUILDS = {'module', 'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
-READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
-MEASURES = {'task', 'train', 'analysis', 'launch'}
+BUILDS = {'module', 'train', 'sweep', 'hub', 'decode', 'analysis', 'inside', 'studies', 'launch'}
+READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'inside', 'loaded', 'studies', 'launch'}
+MEASURES = {'task', 'train', 'analysis', 'studies', 'launch'}
 # Runs that somebody else may have made; a worker puts back what a run trusted; a family may be the user's own.
 OPENS = {'train', 'sweep', 'hub'}
 NAMES = {name for names in ROWS for name in names}  # which have their parts by name, imported when asked for

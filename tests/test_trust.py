@@ -42,7 +42,7 @@ HOSTILE = (
     'build:load',
     'saccade.build:load',
     'hub.load:load',
-    'analysis.studies.five_steps:build',
+    'studies.five_steps:build',
     'attention.base:nn',  # imported there, not defined there
     'attention.multi_head:attended_pairs',  # a helper of a file with parts
     'task.base:TaskBase',

@@ -149,7 +149,8 @@ class Loaded:
             UserError: no layer has attention, or the model cannot read the inputs.
         """
         reading = self.reading(text, target, image)
-        shown = ' \N{RIGHTWARDS ARROW} '.join(filter(None, (text or image, target)))
+        of_image = f'image {image} of the validation data' if image and image.isdigit() else image
+        shown = ' \N{RIGHTWARDS ARROW} '.join(filter(None, (text or of_image, target)))
         maps = maps_of(self.inside(reading), reading)
         return Explored(shown, self.path, self.trained.step, maps, reading.pixels)
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from saccade.analysis.report.figures import Table
-from saccade.analysis.studies.chart import Chart
-from saccade.analysis.studies.conversation import conversation
-from saccade.analysis.studies.distance import gradient, interaction, wall_time
-from saccade.analysis.studies.estimators import estimators
-from saccade.analysis.studies.focus import EVERY, LENGTH, REACH, attentions, entropy, focus
-from saccade.analysis.studies.focus import watched as focused
-from saccade.analysis.studies.gradient_norms import VARIANTS, gradient_norms
-from saccade.analysis.studies.induction import induction_scores, watched
-from saccade.analysis.studies.removed_heads import DRAWS, LAYERS, experiment_of, masks, removed_heads, without
+from saccade.studies.chart import Chart
+from saccade.studies.conversation import conversation
+from saccade.studies.distance import gradient, interaction, wall_time
+from saccade.studies.estimators import estimators
+from saccade.studies.focus import EVERY, LENGTH, REACH, attentions, entropy, focus
+from saccade.studies.focus import watched as focused
+from saccade.studies.gradient_norms import VARIANTS, gradient_norms
+from saccade.studies.induction import induction_scores, watched
+from saccade.studies.removed_heads import DRAWS, LAYERS, experiment_of, masks, removed_heads, without
 from saccade.types import LayerContext, UserError
 
 LENGTHS = (8, 16, 32)

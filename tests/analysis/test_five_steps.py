@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from saccade.analysis.studies.five_steps import START, Recipe
+from saccade.studies.five_steps import START, Recipe
 from saccade.types import UserError
 
 TEXT = 'we are eating bread'

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.studies.estimators import Estimates
 from saccade.build import build
 from saccade.ops.reinforce import choices_in, surrogate
+from saccade.studies.estimators import Estimates
 from saccade.types import UserError
 
 DRAWS = 20_000

@@ -235,7 +235,7 @@ def test_a_field_that_cannot_be_worked_out_is_refused(tmp_path):
 
 
 def test_a_field_of_what_is_no_part_is_refused():
-    for use, words in (('model.stack:REPORTED', 'is no class or function'), ('norm.rms:RMSNrom', "mean 'RMSNorm'?")):
+    for use, words in (('model.stack:POLICIES', 'is no class or function'), ('norm.rms:RMSNrom', "mean 'RMSNorm'?")):
         with pytest.raises(UserError, match=rf'^config\.model\.norm\.use: .*{re.escape(words)}'):
             quickstart(f"model.norm={{'use': '{use}'}}", 'model.norm.epsilon=1')
 

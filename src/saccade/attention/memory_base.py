@@ -3,7 +3,7 @@
 """Base classes of kernels and mixers with a fixed-size state instead of a KV cache."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax
@@ -192,13 +192,12 @@ class FixedStateBase(Layer):
         y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (*y.shape[-2:], D)))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
-    def shown(self, update: Callable[[nn.Module, Values], tuple[Mixed, Memory]], v: Values) -> tuple[Mixed, Memory]:
-        """Run an update of the memory with values v; show the attention that it implies, and the memory after it."""
-        if self.asked('pattern'):
-            y, pull, memory = nn.vjp(update, self, v, vjp_variables=False, has_aux=True)
-            self.show('pattern', 'B N T S', lambda: implied_pattern(y, pull), NOTE)
-        else:
-            y, memory = update(self, v)
+    def shown(self, update: Callable[[nn.Module, Values], Any], v: Values) -> Any:
+        """Return `update(self, v)`, the heads' output and the memory; show the attention implied, and the memory."""
+        if not self.asked('pattern', 'state'):
+            return update(self, v)
+        y, pull, memory = nn.vjp(update, self, v, vjp_variables=False, has_aux=True)
+        self.show('pattern', 'B N T S', lambda: implied_pattern(y, pull), NOTE)
         self.show('state', 'B', lambda: memory)
         return y, memory
 

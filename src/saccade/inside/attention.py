@@ -12,8 +12,6 @@ from saccade.inside.maps import AttentionMap
 from saccade.inside.reading import WRITTEN, Reading
 from saccade.types import Part, UserError
 
-_PATTERN = '.pattern'
-
 
 def maps_of(inside: Inside, reading: Reading) -> tuple[AttentionMap, ...]:
     """Return the attention of every layer, for the first row of the inputs.
@@ -21,11 +19,13 @@ def maps_of(inside: Inside, reading: Reading) -> tuple[AttentionMap, ...]:
     Raises:
         UserError: no layer has attention, explicit or implied.
     """
-    names = [name for name in inside.places if name.endswith(_PATTERN)]
+    names = [name for name in inside.places if name.rpartition('.')[2] == 'pattern']
     if not names:
         raise UserError(f'{Part(type(inside.model)).name}: no layer has attention weights or values that imply them')
     _, found = inside.run(names)
-    return tuple(_map(name.removesuffix(_PATTERN), found[name][0], found.places[name].note, reading) for name in found)
+    return tuple(
+        _map(name.rpartition('.')[0] or 'decoder', found[name][0], found.places[name].note, reading) for name in found
+    )
 
 
 def _map(name: str, weights: Float[np.ndarray, 'N T S'], note: str, reading: Reading) -> AttentionMap:

@@ -21,10 +21,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.inside.inspection import by_layer
 from saccade.ops.loss import cross_entropy
+from saccade.studies.chart import Chart, Claim
 from saccade.types import LayerContext, Params, UserError
 
 VOCABULARY, WIDTH, HEADS, LENGTH, ROWS = 64, 64, 4, 32, 16

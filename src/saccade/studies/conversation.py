@@ -21,10 +21,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.analysis.report.figures import MeasurementReport, Table, exponent
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.decode.loop import stepper
 from saccade.ops.flops import flops
+from saccade.studies.chart import Chart, Claim
 from saccade.types import LayerContext, Params, State, UserError
 
 VOCABULARY, WIDTH, LAYERS = 256, 128, 4  # total number of layers

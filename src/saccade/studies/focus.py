@@ -24,9 +24,9 @@ from jaxtyping import Array, Float, Int
 
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.analysis.report.interval import mean_intervals
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.ops.loss import cross_entropy
+from saccade.studies.chart import Chart, Claim
 from saccade.types import LayerContext, Params, UserError
 
 SYMBOLS, LENGTH, WIDTH, ROWS, REACH = 10, 20, 64, 32, 2

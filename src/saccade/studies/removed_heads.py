@@ -20,8 +20,8 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Bool
 
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.data.pipeline import eval_batches, train_batches
+from saccade.studies.chart import Chart, Claim
 from saccade.train.config import load_config
 from saccade.train.evaluate import evaluate
 from saccade.train.experiment import Experiment, cache_folder

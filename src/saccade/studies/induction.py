@@ -25,11 +25,11 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.inside.inspection import by_layer
 from saccade.inside.measures import weight_on
 from saccade.ops.loss import cross_entropy
+from saccade.studies.chart import Chart, Claim
 from saccade.types import LayerContext, Params, UserError
 
 VOCABULARY, WIDTH, HEADS, LENGTH, ROWS = 32, 32, 2, 32, 64

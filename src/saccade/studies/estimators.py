@@ -18,9 +18,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.ops.reinforce import surrogate
+from saccade.studies.chart import Chart, Claim
 
 SCORES = jnp.array([0.5, -0.3, 1.0, 0.1])
 LOSSES = jnp.array([1.0, 2.5, 0.3, 4.0])  # loss of each choice, in nats

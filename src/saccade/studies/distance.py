@@ -23,9 +23,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from saccade.analysis.report.figures import MeasurementReport, Table, exponent
-from saccade.analysis.studies.chart import Chart, Claim
 from saccade.build import build
 from saccade.ops.flops import sequential_steps
+from saccade.studies.chart import Chart, Claim
 from saccade.types import LayerContext, Params, UserError
 
 LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens
