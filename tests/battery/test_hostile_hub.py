@@ -46,6 +46,7 @@ _T5 = {
     'num_layers': 2,
     'num_heads': 3,
     'n_positions': 64,
+    'decoder_start_token_id': 0,
     'relative_attention_num_buckets': _R,
     'feed_forward_proj': 'relu',
 }

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,6 @@ import forked  # noqa: E402
 pytestmark = pytest.mark.long
 
 ROOT = TESTS.parent
-LIMIT = 60  # seconds of a case
 LANGUAGE, MASKED = (f'{ROOT}/experiments/{name}/quickstart.py' for name in ('causal_lm', 'masked_lm'))
 PAIRS = f'{ROOT}/experiments/translation/dates.py'
 # Launchers with the flags that each needs; {run} is a finished run, {new} a folder that is not there.
@@ -34,14 +34,17 @@ READ_RUNS = {
     'decompose': (),
     'embed': ('--text=a token',),
     'evaluate': (),
+    'export': ('--out={new}',),
     'fill_mask': ('--text=a [MASK]',),
     'generate': (),
     'inside': (),
     'params': (),
     'search': (f'--corpus={ROOT}/README.md', '--query=a token', '--index={new}'),
     'translate': ('--text=a token',),
+    'zero_shot': ('--split=validation',),
 }
 READ_CONFIGS = {
+    'fields': (),
     'inside': (),
     'params': (),
     'preflight': (),
@@ -55,11 +58,22 @@ WITHOUT_EITHER = {
     'claims': ('--what=gradient',),
     'five_steps': (),
     'report': ('--workdir={new}',),
+    'suite': ('--workdir={new}', f'--suite={ROOT}/experiments/suites/standing.py', '--dry_run'),
     'variants': (),
 }
 LAUNCHERS = {**READ_RUNS, **READ_CONFIGS, **WITHOUT_EITHER}
 # So narrow that what is found after tracing is found soon.
 SMALL = ('layers=1', 'width=32', 'block.mixer.heads=2', 'vocabulary=300')
+FIELDS = (
+    'data.context_length=16',
+    'batch_size=4',
+    'steps=2',
+    'schedule.warmup=1',
+    'eval_batches=1',
+    'checkpoint_every=1',
+    'sample.tokens=4',
+)
+DAMAGED = ('without_checkpoints', 'checkpoint_is_a_file', 'metrics_is_a_folder')
 MIXER, RULE = 'model.block.mixer', 'optimizer.rule'
 
 
@@ -93,6 +107,20 @@ def flag_cases() -> Iterator[Case]:
         yield Case(launcher, (), 'give ')
 
 
+LONG = 'x' * 300  # longer than the name of any file
+
+
+def path_cases() -> Iterator[Case]:
+    """A name that no file can have, for each flag whose description speaks of a file or a folder."""
+    for launcher, needed in LAUNCHERS.items():
+        given = {**dict.fromkeys(READ_RUNS, '--workdir={run}'), **dict.fromkeys(READ_CONFIGS, f'--config={LANGUAGE}')}
+        text = (ROOT / f'launch/{launcher}.py').read_text()
+        for name, meaning in re.findall(r"flags\.DEFINE_\w*string\(\s*'(\w+)',\s*[^,]+,\s*(.*)", text):
+            if re.search(r'[Ff]ile|[Ff]older|directory or', meaning):
+                others = () if name in ('workdir', 'init_from') else (given.get(launcher, '--json'),)
+                yield Case(launcher, (*others, *needed, f'--{name}={LONG}'), f'--{name}|xxx')
+
+
 CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
     'empty.py': ('', 'defines no get_config'),
     'syntax.py': ('def get_config(:', 'line 1'),
@@ -113,6 +141,11 @@ CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
     'exits.py': ('import sys\nsys.exit(0)', 'exits the program'),
     'exits_later.py': ('import sys\ndef get_config(): sys.exit(0)', 'exits the program'),
     'lacks.py': ('def get_config(): return {"seed": 0}', 'missing'),
+    'inherits_a_number.py': ('def get_config(): return {"inherit": 3}', 'config.inherit: must be text, not 3'),
+    'from_a_number.py': (
+        'def get_config(): return {"inherit": "model", "init_from": 3}',
+        'config.init_from: must be text, not 3',
+    ),
     'config.json': ('{"seed": null}', 'a Python file'),
 }
 
@@ -120,11 +153,11 @@ CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
 def config_cases() -> Iterator[Case]:
     for name, (_, words) in CONFIG_FILES.items():
         yield Case('train', (f'--config={{files}}/{name}', '--workdir={new}'), words)
-    for path in ('{files}/not_there.py', '{files}', '{files}/empty.py/x.py', 'x' * 300, '/proc/self/mem', '\udcff.py'):
+    for path in ('{files}/not_there.py', '{files}', '{files}/empty.py/x.py', 'x' * 253, '/proc/self/mem', '\udcff.py'):
         yield Case('train', (f'--config={path}', '--workdir={new}'), '--config=')
     for launcher, needed in READ_CONFIGS.items():
         for name in ('not_there.py', 'config.json', 'returns_none.py', 'syntax.py', 'cyclic.py', 'lacks.py'):
-            if (launcher, name) != ('tpu', 'lacks.py'):  # which only reads it
+            if (launcher, name) != ('fields', 'lacks.py'):  # which only shows it
                 yield Case(
                     launcher,
                     (*needed, f'--config={{files}}/{name}'),
@@ -172,7 +205,6 @@ OF_EXPERIMENT = {
     'model.logit_scale': ['0'],
     'model.logit_cap': ['0.0', '-1'],
     'model.block': ['3', '[]', "{'use': 'norm.rms:RMSNorm'}", "{'use': " * 3000],
-    'model.block.use': ['block.post_norm:PostNorm'],
     'model.nonsense': ['3'],
     'model.norm': ["{'use': 'norm.group:GroupNorm', 'groups': 0}", "{'use': 'norm.group:GroupNorm', 'groups': 5}"],
     'model.embedding_init': ["{'use': 'jax.nn:gelu'}", "{'use': 'jax.nn:nothing'}", '3'],
@@ -251,9 +283,12 @@ def override_cases() -> Iterator[Case]:
         (('--profile=\u00b2:3',), '10:20'),
         (('--profile=3:90000',), 'the run ends at step'),
         (('--coordinator=localhost:abc', '--processes=2', '--process=0'), 'HOST:PORT'),
+        (('--config.model.block.use=block.deep_norm:DeepNorm',), 'config.model.block.alpha: missing'),
+        (('--config.model.block.use=norm.rms:RMSNorm',), 'is not a Block'),
+        (('--config.model.block.use=block.post_norm:Nothing',), 'block.post_norm'),
         (('--workdir=gs://bucket/run',), 'must be a local folder'),
         (('--config.batch_size=4000000',), r'[\d,.]+ GiB per device, .* has [\d,.]+ GiB; batch_size=\d+ fits'),
-        (('--workdir=~nosuchuser/x',), 'no such folder'),
+        (('--workdir=~nosuchuser/x',), 'no home folder ~nosuchuser'),
     ):
         yield Case('train', (*train, *arguments), words)
     masked = ('--workdir={new}', f'--config={MASKED}')
@@ -359,12 +394,12 @@ def folder_cases() -> Iterator[Case]:
             )
         yield Case(launcher, (*needed, f'--workdir={NOBODY}'), 'there is no home folder ~nobody-of-this-name')
         yield Case(launcher, (*needed, '--workdir={without_checkpoints}'), 'checkpoint')
-        yield Case(launcher, (*needed, f'--workdir={"x" * 300}'), 'xxx')
-    for path in ('{files}/empty.py/x', '/proc/x', '{files}/' + 'x' * 300, '{files}/no_run', '{files}/empty.py'):
+        yield Case(launcher, (*needed, f'--workdir={LONG}'), 'xxx')
+    for path in ('{files}/empty.py/x', '/proc/x', f'{{files}}/{LONG}', '{files}/no_run', '{files}/empty.py'):
         yield Case('train', ('{again}', f'--workdir={path}'), 'empty.py|/proc|xxx|no_run')
     for name in ('checkpoint_is_a_file', 'metrics_is_a_folder'):
         yield Case('train', ('{again}', f'--workdir={{{name}}}'), 'checkpoints|metrics')
-    for path in ('{new}', '{files}/empty.py', '{files}/no_run', '/proc/x', 'x' * 300):
+    for path in ('{new}', '{files}/empty.py', '{files}/no_run', '/proc/x', LONG):
         yield Case('report', (f'--workdir={path}',), 'no such|no run|empty.py|/proc|xxx')
 
 
@@ -379,7 +414,7 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--min_p=2', 'min_p'),
         ('--min_p=nan', 'min_p'),
         ('--max_tokens=100000', 'max_tokens|context'),
-        ('--prompt=' + 'word ' * 3000, 'context_length'),
+        ('--prompt=' + 'word ' * 3000, r'a prompt of \d+ tokens leaves no room in the context of 16'),
         ('--prompt=\udcff', 'udcff'),
         ('--chat --json', '--chat'),
         ('--alpha=0.5', '--alpha has no effect'),
@@ -495,7 +530,15 @@ def split(flags: str) -> tuple[str, ...]:
     return tuple(flag for flag in re.split(r' (?=--)', flags) if flag)
 
 
-CASES = [*flag_cases(), *config_cases(), *override_cases(), *sweep_cases(), *folder_cases(), *other_cases()]
+CASES = [
+    *flag_cases(),
+    *path_cases(),
+    *config_cases(),
+    *override_cases(),
+    *sweep_cases(),
+    *folder_cases(),
+    *other_cases(),
+]
 
 
 @dataclass(frozen=True)
@@ -520,11 +563,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Place:
-    """Where cases run. Attributes: folder; names, what stands for a name in braces; again, the arguments of the run."""
+    """Where a case runs: a name in braces stands for a file or a folder there, {text} for one next to it.
+
+    Attributes: folder, which no other case uses.
+    """
 
     folder: Path
-    names: Mapping[str, str]
-    again: tuple[str, ...]
 
     def answer(self, case: Case) -> Answer:
         arguments = [given for argument in case.arguments for given in self._filled(argument)]
@@ -532,27 +576,36 @@ class Place:
         for path in output:
             path.unlink(missing_ok=True)
         command = [str(ROOT / f'launch/{case.launcher}.py'), *arguments]
-        environment = {**os.environ, 'SACCADE_CACHE': str(self.folder / 'cache')}
+        environment = {**os.environ, 'SACCADE_CACHE': str(self.folder.parent / 'cache')}
         try:
-            status = forked.run(command, self.folder, environment, output, seconds=LIMIT)
+            status = forked.run(command, self.folder, environment, output)
         except TimeoutError:
             status = None
         return Answer(status, *(path.read_text(errors='replace') if path.exists() else '' for path in output))
 
+    @property
+    def text(self) -> Path:
+        return self.folder.with_name('small.txt')
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The arguments that {run} was trained with."""
+        overrides = (*(f'model.{size}' for size in SMALL), *FIELDS, f'data.path={self.text}')
+        return (f'--config={LANGUAGE}', *(f'--config.{override}' for override in overrides))
+
     def _filled(self, argument: str) -> tuple[str, ...]:
         if argument == '{again}':
             return self.again
-        for name, value in self.names.items():
-            argument = argument.replace(f'{{{name}}}', value)
-        return (argument,)
+        argument = argument.replace('{text}', str(self.text))
+        return (re.sub(r'\{(\w+)\}', lambda name: str(self.folder / name[1]), argument),)
 
 
 @pytest.fixture(scope='module')
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A folder with the wrong files, a finished run, and runs that were damaged."""
-    folder = tmp_path_factory.mktemp('wrong')
-    files = folder / 'files'
-    files.mkdir()
+    place = Place(tmp_path_factory.mktemp('wrong') / 'whole')
+    files, run = place.folder / 'files', place.folder / 'run'
+    files.mkdir(parents=True)
     for name, (text, _) in CONFIG_FILES.items():
         (files / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     for name, (text, _) in SWEEPS.items():
@@ -564,24 +617,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     for name, make in SPECIAL.items():
         (files / name).mkdir()
         make(files / name / 'config.json')
-    text, run = folder / 'small.txt', folder / 'run'
-    generator = random.Random(0)
-    text.write_text(' '.join(generator.choice(['a', 'token', 'is', 'read', 'and', 'written']) for _ in range(4000)))
-    fields = (
-        'data.context_length=16',
-        'batch_size=4',
-        'steps=2',
-        'schedule.warmup=1',
-        'eval_batches=1',
-        'checkpoint_every=1',
-    )
-    overrides = (*(f'model.{size}' for size in SMALL), *fields, f'data.path={text}', 'sample.tokens=4')
-    again = (f'--config={LANGUAGE}', *(f'--config.{override}' for override in overrides))
-    names = {'new': str(folder / 'new'), 'files': str(files), 'run': str(run), 'text': str(text)}
-    place = Place(folder, names, again)
+    words = random.Random(0).choices(['a', 'token', 'is', 'read', 'and', 'written'], k=4000)
+    place.text.write_text(' '.join(words))
     made = place.answer(Case('train', ('{again}', '--workdir={run}'), ''))
     assert made.status == 0, made.err
-    damaged = {name: folder / name for name in ('without_checkpoints', 'checkpoint_is_a_file', 'metrics_is_a_folder')}
+    damaged = {name: run.with_name(name) for name in DAMAGED}
     for other in damaged.values():
         shutil.copytree(run, other)
     shutil.rmtree(damaged['without_checkpoints'] / 'checkpoints')
@@ -590,11 +630,21 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         (damaged['checkpoint_is_a_file'] / 'checkpoints' / step).write_text('x')
     (damaged['metrics_is_a_folder'] / 'metrics.jsonl').unlink()
     (damaged['metrics_is_a_folder'] / 'metrics.jsonl').mkdir()
-    return Place(folder, {**names, **{name: str(path) for name, path in damaged.items()}}, again)
+    return place
+
+
+@pytest.fixture
+def place(whole: Place) -> Iterator[Place]:
+    """A copy of that folder, so that no case finds what another has left."""
+    folder = whole.folder.with_name('case')
+    subprocess.run(['cp', '--archive', whole.folder, folder], check=True)  # shutil copies no pipes
+    yield Place(folder)
+    shutil.rmtree(folder)
 
 
 def test_there_are_wrong_inputs():
-    assert len(CASES) >= 300
+    assert len(CASES) >= 850
+    assert LAUNCHERS.keys() == {file.stem for file in (ROOT / 'launch').glob('[a-z]*.py')}
 
 
 @pytest.mark.parametrize('case', CASES, ids=[case.launcher for case in CASES])
