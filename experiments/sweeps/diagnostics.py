@@ -146,4 +146,8 @@ def recurrences() -> dict[str, dict[str, Any]]:
         gru=cell | dict(cell=dict(use='recurrent.cell.gru:GRU', width=64)),
         slstm=cell | dict(cell=dict(use='recurrent.cell.slstm:SLSTM', width=64)),
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
+        lightweight_convolution=dict(
+            use='recurrent.mixer.lightweight_convolution:LightweightConvolution', size=4, heads=HEADS
+        ),
+        dynamic_convolution=dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution', size=4, heads=HEADS),
     )

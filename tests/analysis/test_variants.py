@@ -72,7 +72,7 @@ def test_a_narrow_terminal_gets_a_list_of_what_each_can_do():
     matrix.show(OURS, console)
     assert (
         'attention.latent:Latent\n'
-        '    causal, full, cross, packed, returns weights, equivariant, decodes\n'
+        '    causal, full, cross, packed, equivariant, decodes\n'
         '    score terms by position; state S (R + H); time B N T S; memory B N T S\n'
     ) in console.file.getvalue()
 

@@ -192,7 +192,6 @@ def test_what_a_mixer_can_do_is_what_all_of_it_can():
         terms=False, sums=True, time='B T N R H', memory='B T N H', state='K R H'
     )
     assert not can({**MULTI_HEAD, 'position': {'use': 'position.alibi:ALiBi'}}).equivariant
-    assert can(MULTI_HEAD).weights
     assert can({'use': 'norm.layer:LayerNorm'}) == Capabilities()
 
 

@@ -61,6 +61,8 @@ WITHOUT_EITHER = {
     'suite': ('--workdir={new}', f'--suite={ROOT}/experiments/suites/standing.py', '--dry_run'),
     'variants': (),
 }
+# Launchers that ask what kind of model {run} has before they look for anything else, and what they say of it.
+OTHER_KIND = {'predict': 'it is for launch/generate.py', 'decompose': 'not a sequence-to-sequence model'}
 LAUNCHERS = {**READ_RUNS, **READ_CONFIGS, **WITHOUT_EITHER}
 # So narrow that what is found after tracing is found soon.
 SMALL = ('layers=1', 'width=32', 'block.mixer.heads=2', 'vocabulary=300')
@@ -117,8 +119,9 @@ def path_cases() -> Iterator[Case]:
         text = (ROOT / f'launch/{launcher}.py').read_text()
         for name, meaning in re.findall(r"flags\.DEFINE_\w*string\(\s*'(\w+)',\s*[^,]+,\s*(.*)", text):
             if re.search(r'[Ff]ile|[Ff]older|directory or', meaning):
-                others = () if name in ('workdir', 'init_from') else (given.get(launcher, '--json'),)
-                yield Case(launcher, (*others, *needed, f'--{name}={LONG}'), f'--{name}|xxx')
+                others = (given[launcher],) if launcher in given and name not in ('workdir', 'init_from') else ()
+                words = f'--{name}|xxx|{OTHER_KIND.get(launcher, "xxx")}'
+                yield Case(launcher, (*others, *needed, f'--{name}={LONG}'), words)
 
 
 CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
@@ -393,7 +396,8 @@ def folder_cases() -> Iterator[Case]:
                 launcher, (*needed, f'--workdir={folder}'), folder.rpartition('/')[2].strip('{}') + '|no such folder'
             )
         yield Case(launcher, (*needed, f'--workdir={NOBODY}'), 'there is no home folder ~nobody-of-this-name')
-        yield Case(launcher, (*needed, '--workdir={without_checkpoints}'), 'checkpoint')
+        words = OTHER_KIND.get(launcher, 'checkpoint')
+        yield Case(launcher, (*needed, '--workdir={without_checkpoints}'), words)
         yield Case(launcher, (*needed, f'--workdir={LONG}'), 'xxx')
     for path in ('{files}/empty.py/x', '/proc/x', f'{{files}}/{LONG}', '{files}/no_run', '{files}/empty.py'):
         yield Case('train', ('{again}', f'--workdir={path}'), 'empty.py|/proc|xxx|no_run')

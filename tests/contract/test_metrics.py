@@ -25,11 +25,13 @@ from saccade.metric.retrieval import retrieved
 from saccade.metric.rouge import ROUGE
 from saccade.metric.sequence import matched
 from saccade.task.base import TaskBase
+from saccade.task.captioning import Captioning
 from saccade.task.classification import Classification
 from saccade.task.contrastive import Contrastive
 from saccade.task.cosine_regression import CosineRegression
 from saccade.task.multiple_negatives import MultipleNegatives
 from saccade.task.regression import Regression
+from saccade.task.scheduled_sampling import ScheduledSampling
 from saccade.task.siamese_classification import SiameseClassification
 from saccade.task.sigmoid_contrastive import SigmoidContrastive
 from saccade.task.span_qa import SpanQA
@@ -46,6 +48,8 @@ OTHERS = {  # tasks whose rows are no single texts
     'Contrastive': ('pairs/clip.py', ()),
     'SigmoidContrastive': ('pairs/siglip.py', ()),
     'Triplet': ('pairs/sentence_bert.py', TRIPLETS),
+    'Captioning': ('vision/captioning.py', ()),
+    'ScheduledSampling': ('translation/scheduled_sampling.py', ()),
 }
 
 
@@ -138,7 +142,10 @@ EVALUATIONS = {  # by the class of the task: tasks, predictions and a split
     ),
     SpanQA: (SpanQA(), {'start': np.zeros((3, 4)), 'stop': np.zeros((3, 4))}, SPANS),
     Tagging: (Tagging(), TAGS, BIO),
-    Translation: (Translation(search=Part(Greedy), metrics=tuple(map(Part, text_metrics()))), WRITTEN, TEXTS),
+    **{
+        task: (task(search=Part(Greedy), metrics=tuple(map(Part, text_metrics()))), WRITTEN, TEXTS)
+        for task in (Translation, Captioning, ScheduledSampling)
+    },
     Triplet: (Triplet(), {'margin': np.array([1.0, -1.0, 2.0]), 'example': EXAMPLES}, None),
 }
 

@@ -316,6 +316,21 @@ def test_a_tokenizer_that_expands_texts_is_refused_when_it_is_opened(tmp_path, c
         open_tokenizer(file)
 
 
+@pytest.mark.parametrize('name', ['tokenizer.json', 'vocab.json'])
+@pytest.mark.timeout(60)
+def test_ids_beyond_any_vocabulary_are_refused_when_a_tokenizer_is_opened(tmp_path, name):
+    vocab = {'a': 0, 'b': 2**32 - 1}
+    backend = tokenizers.Tokenizer(models.WordLevel({'a': 0}, 'a'))
+    content = json.loads(backend.to_str())
+    content['model']['vocab'] = vocab
+    (tmp_path / 'tokenizer.json').write_text(json.dumps(content))
+    (tmp_path / 'vocab.json').write_text(json.dumps(vocab))
+    (tmp_path / 'merges.txt').write_text('#version: 0.2')
+    (tmp_path / 'tokenizer_config.json').write_text('{"tokenizer_class": "GPT2Tokenizer"}')
+    with pytest.raises(UserError, match=r"the id of 'b' is 4,294,967,295; ids below 16,777,216 are supported$"):
+        open_tokenizer(tmp_path / name)
+
+
 def test_replacements_that_published_tokenizers_have_are_taken(tmp_path):
     file = tmp_path / 'tokenizer.json'
     spaces = [{'type': 'Prepend', 'prepend': '\u2581'}, replacing(' ', '\u2581'), replacing('``', '"')]

@@ -50,6 +50,12 @@ def given(tmp_path, monkeypatch):
     return put
 
 
+@pytest.mark.parametrize('ending', ['.csv', '.json', '.txt'])
+def test_a_name_that_no_file_can_have_is_refused(ending):
+    with pytest.raises(UserError, match=rf'^x+{ending}: .*File name too long'):
+        list(placed_records(Data('text'), {}, 300 * 'x' + ending))
+
+
 @pytest.mark.parametrize('name', CONTENTS)
 def test_a_file_and_standard_input_give_the_same_texts(given, name, tmp_path):
     content, texts = CONTENTS[name]

@@ -6,7 +6,7 @@
 
 Tay et al. 2021, "Synthesizer: Rethinking Self-Attention for Transformer Models", section 3.1,
 https://arxiv.org/abs/2005.00743. The second matrix of the paper's two-layer network is a table of keys by position, so
-masks, kernels, packed rows and the KV cache are those of multi-head attention. As in the authors' code the scores have
+masks, kernels, packed rows and the KV cache are as in multi-head attention. As in the authors' code the scores have
 no bias, and `key_value_heads=1` shares the table. Cost: that of multi-head attention less one projection; length K H
 parameters more.
 """

@@ -6,7 +6,7 @@
 
 Tay et al. 2021, "Synthesizer: Rethinking Self-Attention for Transformer Models", sections 3.2 and 3.3,
 https://arxiv.org/abs/2005.00743, where the rank of a and b is 8. Without a rank, a query is its row of R and a key is
-one-hot, one for all heads; so masks, kernels, packed rows and the KV cache are those of multi-head attention. Cost:
+one-hot, one for all heads; so masks, kernels, packed rows and the KV cache are as in multi-head attention. Cost:
 that of heads as wide as the rank, or as `length` without one; N length^2 parameters, or 2 N length rank.
 """
 

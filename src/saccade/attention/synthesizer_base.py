@@ -25,7 +25,7 @@ from saccade.types import (
 
 
 class SynthesizerBase(MultiHead):
-    """Base of Synthesizers. A subclass makes queries and keys; values are those of multi-head attention.
+    """Base of Synthesizers. A subclass makes queries and keys; values are as in multi-head attention.
 
     Attributes: the attributes of MultiHead, with a default scale of 1 and without `head_norm`; length, the number of
     positions; table_init, the initialiser of tables by position.

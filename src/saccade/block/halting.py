@@ -22,7 +22,7 @@ from saccade.axes import parameter
 from saccade.block.pre_norm import PreNorm
 from saccade.ops.padding import token_total
 from saccade.ops.project import project
-from saccade.types import Count, Hidden, LayerContext, Metric, NotNegative, Part, Share, Source, State
+from saccade.types import Count, Hidden, LayerContext, Metric, NotNegative, Pages, Part, Share, Source, State
 
 __all__ = ['Halting']
 
@@ -86,3 +86,7 @@ class Halting(PreNorm):
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> tuple[State, ...]:
         """Return the layer's initial state for `capacity` tokens per row, for each pass."""
         return tuple(self.layer.init_state(x, capacity, source) for _ in range(self.passes))
+
+    def init_pages(self, x: Hidden, pages: Pages) -> tuple[State, ...]:
+        """Return the layer's initial state for decoding with a pool of pages, for each pass."""
+        return tuple(self.layer.init_pages(x, pages) for _ in range(self.passes))

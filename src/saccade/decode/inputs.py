@@ -7,6 +7,7 @@ from pathlib import Path
 
 from saccade.decode.predict import Record, Unanswered
 from saccade.decode.translator import texts_of
+from saccade.paths import expanded
 from saccade.types import UserError
 
 _RECORDS = ('.csv', '.tsv', '.jsonl', '.conll', '.json')  # a .txt always has one text per line
@@ -31,7 +32,7 @@ def placed_records(
     if given:
         return [*_of_flags(data.inputs, given)]
     if file and Path(file.lower().removesuffix('.gz')).suffix in _RECORDS:
-        source = data.read(Path(file))
+        source = data.read(expanded(file))
         return ((source.place(index), source[index]) for index in range(len(source)))
     lines = _of_lines(data.inputs, texts_of(None, file), f'{file}, ' if file else '')
     return [*lines] if file else lines

@@ -4,7 +4,7 @@
 
 Kimi Team 2025, "Kimi Linear: An Expressive, Efficient Attention Architecture", https://arxiv.org/abs/2510.26692; names
 and settings of `KimiLinearForCausalLM` in transformers, which renames some of the tensors of the published folder; the
-published names are written. Router and shared expert are those of DeepSeek-V3.
+published names are written. Router and shared expert are as in DeepSeek-V3.
 """
 
 from dataclasses import dataclass

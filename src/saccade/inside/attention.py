@@ -41,5 +41,5 @@ def _map(name: str, weights: Float[np.ndarray, 'N T S'], note: str, reading: Rea
 
 
 def _filled(labels: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return labels for tokens, some of which a layer or the embedding added before those of the inputs."""
+    """Return labels for tokens, some of which a layer or the embedding added before the inputs."""
     return (*(f'+{number}' for number in range(count - len(labels))), *labels)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention patterns by head (entropy, distance, weight on the token itself and before), and gradient norms by layer.
 
-The measures are those of `measures.py`, over the queries of a batch; cross-attention has only an entropy, since its
+The measures are in `measures.py`, over the queries of a batch; cross-attention has only an entropy, since its
 keys come from another sequence. For linear attention, retention and the delta rule the weights are implicit
 (`ops/implied.py`).
 """

@@ -6,7 +6,7 @@
 
 Lewis et al. 2020, "BART", sections 3.1 and 3.2, https://arxiv.org/abs/1910.13461: a classifier reads the decoder's last
 hidden state at the last token. The encoder sees the whole text, so no hidden state depends on earlier tokens alone. The
-parameters are those of `model.encoder_decoder:EncoderDecoder`, and the heads'.
+parameters are `model.encoder_decoder:EncoderDecoder`'s, and the heads'.
 """
 
 from typing import ClassVar

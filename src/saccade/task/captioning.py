@@ -6,7 +6,7 @@
 
 Vinyals et al. 2015, "Show and Tell: A Neural Image Caption Generator", equation 2, https://arxiv.org/abs/1411.4555,
 with an encoder-decoder whose encoder embeds patches, as in Li et al. 2021, "TrOCR", https://arxiv.org/abs/2109.10282.
-The data are those of image-text models: captions between special tokens, the last of which ends a caption.
+The data are as for image-text models: captions between special tokens, the last of which ends a caption.
 """
 
 from dataclasses import dataclass

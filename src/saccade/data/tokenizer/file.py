@@ -15,7 +15,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors
 
 from saccade.data.corpus.files import decoded
-from saccade.data.tokenizer.foreign import opening
+from saccade.data.tokenizer.foreign import opening, require_bounded
 from saccade.data.tokenizer.settings import TokenizerSettings, text_of
 from saccade.data.tokenizer.tokenizer import BERT, CONFIG, FILE, UNKNOWN, Tokenizer, backend_of, read_config
 from saccade.data.tokenizer.word_piece import word_piece_backend
@@ -161,6 +161,7 @@ def _byte_pairs(file: Path, settings: TokenizerSettings) -> tokenizers.Tokenizer
         backend = tokenizers.Tokenizer(models.BPE(read_config(file), pairs))
     except Exception as error:  # the library raises no narrower class
         raise UserError(f'{file} and {_MERGES} are not a vocabulary and its merges: {error}') from error
+    require_bounded(backend, file)
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     ends = [settings.config.get(role) for role in ('sep_token', 'cls_token')]

@@ -16,6 +16,7 @@ import tokenizers
 from saccade.types import UserError
 
 MOST = 8  # tokens per byte of text; a byte-level tokenizer has one, and no text in a script of its own has more
+IDS = 1 << 24  # the library counts through all ids up to the largest, at each copy
 
 
 @contextmanager
@@ -66,11 +67,14 @@ def opening(file: Path) -> Iterator[None]:
 
 
 def require_bounded(backend: tokenizers.Tokenizer, file: Path) -> None:
-    """Check that a tokenizer's normalizer and decoder expand a character at most `MOST` times, over all steps.
+    """Check that a tokenizer's ids are below `IDS`, and that its normalizer and decoder expand a text `MOST` times.
 
     Raises:
-        UserError: one of them may expand a text further.
+        UserError: an id is larger, or one of them may expand a text further, over all steps.
     """
+    token, number = max(backend.get_vocab(with_added_tokens=True).items(), key=lambda item: item[1], default=('', 0))
+    if number >= IDS:
+        raise UserError(f'{file}: the id of {token!r} is {number:,}; ids below {IDS:,} are supported')
     for name in ('normalizer', 'decoder'):
         part, growth = getattr(backend, name), 1
         for step in parts_of(json.loads(part.__getstate__()) if part else None):
