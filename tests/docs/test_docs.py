@@ -74,6 +74,8 @@ def wrong(command: str) -> str:
     if not launcher.is_file():
         return f'there is no {name}'
     known, config, overrides = flags_of(launcher), QUICKSTART, []
+    if arguments and arguments[0] in re.findall(r"'(\w+)': \1\b", launcher.read_text()):  # commands of `run_main`
+        arguments.pop(0)
     for argument in arguments:
         field, _, value = argument.partition('=')
         if field == '--config.help':

@@ -76,17 +76,6 @@ def in_words(heads: int, width: int) -> str:
     return f'{heads} head{"s" * (heads != 1)} of {width}'
 
 
-def width_of_heads(D: int, heads: int, given: int | None) -> int:
-    """Return the width of a head (H): the given one, or an equal share of the width.
-
-    Raises:
-        UserError: H is not given, and the heads do not divide the width.
-    """
-    if given is None and D % heads:
-        raise UserError(f'width {D} is not divisible by {heads} heads: choose a width that is, or give head_width')
-    return D // heads if given is None else given
-
-
 class CachingKernel(Module):
     """Base of score-based kernels with a KV cache for decoding.
 

@@ -13,13 +13,13 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.attention.base import in_words, width_of_heads
+from saccade.attention.base import in_words
 from saccade.axes import flat, parameter
 from saccade.module import Layer, Module
 from saccade.ops import linear_attention
 from saccade.ops.implied import NOTE, implied_pattern
 from saccade.ops.linear_attention import LogScaledState, Memory
-from saccade.ops.project import each_head, merge_heads, project
+from saccade.ops.project import each_head, merge_heads, project, width_of_heads
 from saccade.ops.reach import reach_of, refuse_terms
 from saccade.ops.scoring import Scoring
 from saccade.types import (

@@ -19,14 +19,14 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
-from saccade.attention.base import in_words, width_of_heads
+from saccade.attention.base import in_words
 from saccade.attention.cache import KVCache, heads_first, slots_for
 from saccade.attention.paged import in_pages
 from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
 from saccade.module import Layer
 from saccade.ops.mask import Full, within_segments
-from saccade.ops.project import all_heads, each_head, merge_heads, project, project_together
+from saccade.ops.project import all_heads, each_head, merge_heads, project, project_together, width_of_heads
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import require_no_distance
 from saccade.position.none import NoPosition

@@ -101,7 +101,7 @@ class Activations(Mapping[str, np.ndarray]):
 
     @property
     def notes(self) -> dict[str, str]:
-        """How activations were computed, where that is not what the model does otherwise."""
+        """Notes on activations that were computed otherwise than the model does, by name."""
         return {name: place.note for name, place in self.places.items() if place.note}
 
 

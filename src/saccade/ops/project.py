@@ -16,7 +16,7 @@ import numpy as np
 from einops import rearrange, repeat
 from jaxtyping import Array, Float
 
-from saccade.types import Norm, Real
+from saccade.types import Norm, Real, UserError
 
 
 @jax.custom_vjp
@@ -75,3 +75,14 @@ def all_heads(norm: Norm, x: Float[Array, 'B T N H'], real: Real | None) -> Floa
 def merge_heads(x: Float[Array, 'B T N H'], kernel: Float[Array, 'N H D']) -> Float[Array, 'B T D']:
     """Concatenate the heads and project them: sum over n and h of x[..., n, h] kernel[n, h, :]."""
     return project(rearrange(x, 'B T N H -> B T (N H)'), rearrange(kernel, 'N H D -> (N H) D'))
+
+
+def width_of_heads(D: int, heads: int, given: int | None) -> int:
+    """Return the width of a head (H): the given one, or an equal share of the width.
+
+    Raises:
+        UserError: H is not given, and the heads do not divide the width.
+    """
+    if given is None and D % heads:
+        raise UserError(f'width {D} is not divisible by {heads} heads: choose a width that is, or give head_width')
+    return D // heads if given is None else given

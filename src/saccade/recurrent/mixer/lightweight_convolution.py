@@ -17,10 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from saccade.attention.base import width_of_heads
 from saccade.axes import parameter
 from saccade.ops.convolution import convolve
-from saccade.ops.project import project
+from saccade.ops.project import project, width_of_heads
 from saccade.recurrent.mixer.newest_base import ReadsNewest
 from saccade.types import Capabilities, Count, Hidden, Part, Share
 
