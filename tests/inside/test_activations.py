@@ -245,7 +245,7 @@ def test_the_lens_of_the_last_layer_is_the_prediction(plain):
     assert grid.rows == ('embedded', 'layers.0', 'layers.1', 'layers.2')
     shares = jax.nn.softmax(logits[0])
     near(grid.values[-1], shares.max(axis=-1))
-    best = np.argmax(logits[0], axis=-1)
+    best = np.asarray(logits[0]).argmax(axis=-1)
     assert [text.split()[0] for text in grid.texts[-1]] == [label(tokenizer, number) for number in best]
 
 

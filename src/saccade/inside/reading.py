@@ -74,7 +74,7 @@ def read_text(trained: Trained, text: str, target: str | None = None) -> Reading
         row[name][None, :used] for name in ('tokens', 'positions', 'segments', 'types')
     )
     context = LayerContext(positions, segments, types=types)
-    labels = _labels(tokenizer, tokens[0])
+    labels = _labels(tokenizer, tokens[0].tolist())
     if isinstance(model, ImageTextModel):
         return Reading((tokens, context), {'text': labels}, 'encode_text')
     return Reading((tokens, context), {'': labels})
