@@ -118,7 +118,7 @@ MODELS = {
     **{name: lambda folder, case=case: case[0](folder, **case[1]) and folder for name, case in TRANSLATORS.items()},
     **{
         f'{family}{ending}': lambda folder, name=f'{family}{ending}': (
-            marian(folder, name, eos_token_id=1, decoder_start_token_id=3) and folder
+            marian(folder, name, eos_token_id=13, decoder_start_token_id=3) and folder
         )
         for family in ('Bart', 'MBart')
         for ending in ('ForSequenceClassification', 'ForQuestionAnswering')
@@ -147,7 +147,7 @@ def outputs(model: Any) -> list[Any]:
     """What a model of transformers makes of random inputs."""
     read, config = inspect.signature(model.forward).parameters, model.config
     given = {
-        name: torch.tensor([[2, 3, 4, 5, 6, 1], [8, 9, 10, 11, 12, 1]])
+        name: torch.tensor([[2, 3, 4, 5, 6, 13], [8, 9, 10, 11, 12, 13]])
         for name in ('input_ids', 'decoder_input_ids')
         if name in read
     }
