@@ -482,7 +482,7 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     'inside': (
         (f'--config={LANGUAGE}', 'either'),
-        ('--picture=x.png --json', '--json has no effect'),
+        ('--out=x.png', 'write attention, lens, ablate or patch first'),
         ('--config.model.width=3', 'config.model.width'),
     ),
     'params': ((f'--config={LANGUAGE}', 'one of'),),

@@ -52,8 +52,7 @@ class Halting(PreNorm):
 
     def setup(self) -> None:
         """Create the repeated layer."""
-        fields = ('mixer', 'feedforward', 'norm', 'norms', 'cross', 'branch_scale')
-        self.layer = PreNorm(**{name: getattr(self, name) for name in fields})
+        self.layer = self._layer()
 
     @nn.compact
     def mix(
@@ -89,4 +88,8 @@ class Halting(PreNorm):
 
     def init_pages(self, x: Hidden, pages: Pages) -> tuple[State, ...]:
         """Return the layer's initial state for decoding with a pool of pages, for each pass."""
-        return tuple(self.layer.init_pages(x, pages) for _ in range(self.passes))
+        return tuple(self._layer(parent=None).init_pages(x, pages) for _ in range(self.passes))
+
+    def _layer(self, **place: Any) -> PreNorm:
+        fields = ('mixer', 'feedforward', 'norm', 'norms', 'cross', 'branch_scale')
+        return PreNorm(**{name: getattr(self, name) for name in fields}, **place)
