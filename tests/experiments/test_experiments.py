@@ -55,6 +55,8 @@ def narrow(file):
     heads = blocks(config)[0]['mixer']['heads']
     sizes = dict(width=8 * heads, layers=repeats(config, 1), vocabulary=VOCABULARY, context_length=CONTEXT)
     overrides = [f'--config.model.{name}={size}' for name, size in sizes.items()]
+    if config['model'].get('logit_gain'):  # nGPT: a gain of 10 at the start is for training, and moves the odds apart
+        overrides.append('--config.model.logit_gain.start=1.0')
     return load_config(str(file), [*overrides, '--config.dtype=float32', '--config.accumulate=1'])
 
 
