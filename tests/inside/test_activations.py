@@ -144,6 +144,20 @@ def test_steps_have_the_activations_of_the_whole(plain):
                 near(value, whole[:, start:stop])
 
 
+@pytest.mark.long
+def test_steps_are_edited_as_the_whole(plain):
+    inside, _, _ = plain
+    edits = edits_of(inside.places, {'layers.1.mixer.heads.2': 0.0, 'layers.2.residual_before': Change(1.0, add=True)})
+    whole, _ = inside.run((), edits)
+    variables, found = {'params': inside.params, 'edits': edits}, []
+    state = inside.model.apply(variables, TOKENS, T, method='init_state')
+    for start, stop in ((0, 3), (3, 4), (4, 7)):
+        given = TOKENS[:, start:stop], jnp.ones((B, stop - start), jnp.int32), state
+        logits, state = inside.model.apply(variables, *given, method='step')
+        found.append(logits)
+    near(np.concatenate(found, axis=1), whole)
+
+
 def test_repeated_passes_are_named():
     names = [name for name in drawn(decoder(layers=1, passes=3)).places if name.endswith('heads')]
     assert names == ['layers.0.mixer.heads', 'layers.0.pass_2.mixer.heads', 'layers.0.pass_3.mixer.heads']

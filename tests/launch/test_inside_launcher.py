@@ -56,6 +56,13 @@ def test_the_loss_without_each_head(runner, finished, tmp_path, replace):
     assert any(float(row['value']) != 0 for row in rows)
 
 
+def test_a_loss_of_several_terms_is_their_sum(runner, encoder):
+    done = runner.run('inside', 'ablate', f'--workdir={encoder}', '--batches=2', '--json')
+    assert done.returncode == 0, done.stderr
+    (grid,) = json.loads(done.stdout)['grids']
+    assert np.isfinite(grid['values']).all()
+
+
 def test_patching_writes_a_page(runner, finished, tmp_path):
     out = tmp_path / 'patch.html'
     texts = '--clean=the cat', '--corrupted=the cab', '--answers=m,c'

@@ -5,7 +5,7 @@
 Each distinct prompt is read once, page by page, by a row of its own that starts at the last page that it shares with
 an earlier prompt. Then each text begins as a copy of its prompt's row: it has the same pages, and its own state of a
 fixed size. The host runs the loop of `decode.loop` as far as the pages reach, gives each row its next page, and takes
-back those of rows that have ended. The pool has the worst case's number of pages, or as many as `Paging` says.
+back the pages of rows that have ended. The pool has the worst case's number of pages, or as many as `Paging` says.
 
 Kwon et al. 2023, sections 4.2 to 4.5, https://arxiv.org/abs/2309.06180. Ours runs all texts at once and does not
 preempt: a pool that runs full is an error.

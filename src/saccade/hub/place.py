@@ -149,7 +149,7 @@ def _read_one(tensors: Tensors, names: dict[str, str], wanted: str, shape: tuple
 
 
 def part_shape(weight: Weight, whole: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of each of the tensors that are one. Args: whole, its shape."""
+    """Return the shapes of the tensors that are stored as one. Args: whole, its shape."""
     return (whole[0] // len(weight.joined), *whole[1:]) if whole else ()
 
 

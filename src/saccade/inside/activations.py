@@ -155,7 +155,7 @@ def _run(
 
 
 def resolve(name: str, places: Mapping[str, Place]) -> list[tuple[str, int | None]]:
-    """Return the full names that a name stands for, each with the number of a head, if the name has one.
+    """Return the full names that a name matches, with the number of a head where the name ends in one.
 
     Raises:
         UserError: there is no such activation or head; the message has the nearest names.
@@ -188,7 +188,7 @@ def _ours(name: str) -> str:
 
 
 def _refuse_pattern(name: str) -> Any:
-    raise UserError(f"'{name}' may stand for several activations: name one")
+    raise UserError(f"'{name}' can match several activations: give one name")
 
 
 def _places(found: PyTree, params: Params) -> Iterator[tuple[str, Place]]:

@@ -27,7 +27,7 @@ from saccade.inside.grid import Grid
 from saccade.inside.interventions import Change, edits_of
 from saccade.inside.reading import WRITTEN, Reading, label
 from saccade.task.base import Forward, TaskBase
-from saccade.types import Batch, Params, Part, UserError
+from saccade.types import Batch, Params, Part, Total, UserError
 
 _AFTER, _BEFORE, _HEADS = '.residual_after', '.residual_before', '.heads'
 
@@ -74,8 +74,8 @@ def ablate(task: TaskBase, model: Any, params: Params, batches: Sequence[Batch],
 
     def loss(edits: PyTree) -> float:
         found = [_loss(task, model, params, batch, edits) for batch in batches]
-        sums, weights = (sum(np.float64(of)) for of in zip(*found, strict=True))
-        return float(sums / weights)
+        totals, weights = (sum(map(np.float64, of)) for of in zip(*found, strict=True))
+        return float(Total(totals, weights).mean())
 
     whole = loss(edits_of(inside.places, {f'{names[0]}.0': Change(0.0, add=True)}))
     most = max(_count(inside.places[name]) for name in names)
