@@ -24,9 +24,12 @@ OPTIMIZER = Optimizer(Part(optax.identity), weight_decay=0.5)
 # Decayed by their own word: depthwise convolutions, segment types and modalities, and trained memory.
 BY_THEIR_WORD = {
     'attention/persistent_memory.py',
+    'attention/synthesizer_base.py',
     'embed/image_and_text.py',
+    'embed/prompt.py',
     'model/encoder.py',
     'recurrent/mixer/convolution.py',
+    'recurrent/mixer/lightweight_convolution.py',
 }
 # Of the catalogue, what is neither bias nor scale and does not decay: vectors, gains, rates, small tables, mixes of
 # scores and of layers that begin as the identity.

@@ -10,8 +10,8 @@ import pytest
 from saccade.decode.block_table import (
     BlockTables,
     PoolIsFullError,
-    open_readings,
-    open_texts,
+    add_readings,
+    add_texts,
     pages_needed,
     reading_of,
     readings,
@@ -20,20 +20,20 @@ from saccade.decode.block_table import (
 
 def test_a_row_has_as_many_pages_as_its_tokens_fill():
     tables = BlockTables(4)
-    row = tables.open()
+    row = tables.add()
     for tokens, pages in ((0, 0), (1, 1), (3, 1), (1, 2), (8, 4)):
         assert tables.grow(row, tokens) == []
         assert len(tables.rows[row]) == tables.used == pages
     assert tables.room(row) == 3
-    tables.close(row)
+    tables.remove(row)
     assert (tables.used, tables.most_used) == (0, 4)
 
 
 def test_a_shared_page_is_copied_before_a_row_writes_in_it_and_the_last_row_keeps_it():
     tables = BlockTables(4)
-    first = tables.open()
+    first = tables.add()
     tables.grow(first, 6)
-    second, third = (tables.open(first, 6) for _ in range(2))
+    second, third = (tables.add(first, 6) for _ in range(2))
     assert tables.rows[first] == tables.rows[second] == tables.rows[third] == [0, 1]
     assert tables.used == 2
     assert tables.grow(second, 1) == [(1, 2)]
@@ -45,22 +45,22 @@ def test_a_shared_page_is_copied_before_a_row_writes_in_it_and_the_last_row_keep
 
 def test_at_the_end_of_a_page_nothing_is_copied():
     tables = BlockTables(4)
-    first = tables.open()
+    first = tables.add()
     tables.grow(first, 8)
-    second = tables.open(first, 8)
+    second = tables.add(first, 8)
     assert tables.grow(second, 1) == tables.grow(first, 1) == []
     assert [tables.rows[row] for row in (first, second)] == [[0, 1, 3], [0, 1, 2]]
 
 
-def test_pages_of_closed_rows_are_used_again_wherever_they_are():
+def test_pages_of_removed_rows_are_used_again_wherever_they_are():
     tables = BlockTables(2, 6)
-    rows = [tables.open() for _ in range(3)]
+    rows = [tables.add() for _ in range(3)]
     for _ in range(2):  # in turns, so that no row's pages are neighbours
         for row in rows:
             tables.grow(row, 2)
     assert [tables.rows[row] for row in rows] == [[0, 3], [1, 4], [2, 5]]
-    tables.close(rows[1])
-    new = tables.open()
+    tables.remove(rows[1])
+    new = tables.add()
     tables.grow(new, 4)
     assert sorted(tables.rows[new]) == [1, 4]
     with pytest.raises(PoolIsFullError):
@@ -75,12 +75,12 @@ def test_whatever_rows_do_each_page_in_use_has_as_many_users_as_rows_have_it():
         turn = random.random()
         try:
             if turn < 0.2 or not rows:
-                rows.append(tables.open())
+                rows.append(tables.add())
             elif turn < 0.35:
                 source = random.choice(rows)
-                rows.append(tables.open(source, random.randint(0, tables.lengths[source])))
+                rows.append(tables.add(source, random.randint(0, tables.lengths[source])))
             elif turn < 0.55:
-                tables.close(rows.pop(random.randrange(len(rows))))
+                tables.remove(rows.pop(random.randrange(len(rows))))
             else:
                 row = random.choice(rows)
                 for source, target in tables.grow(row, random.randint(1, 5)):
@@ -90,7 +90,7 @@ def test_whatever_rows_do_each_page_in_use_has_as_many_users_as_rows_have_it():
                 if tables.lengths[row] % 3:
                     assert used[tables.rows[row][-1]] == 1  # what it writes next is its own
         except PoolIsFullError:
-            tables.close(rows.pop(rows.index(row)))
+            tables.remove(rows.pop(rows.index(row)))
         used = Counter(page for each in rows for page in tables.rows[each])
         assert used == tables._users
         assert tables.used == len(used) <= 40
@@ -104,9 +104,9 @@ def test_prompts_share_whole_pages_of_a_common_beginning():
     assert [reading.copied for reading in plan] == [{8, 12}, set(), set(), set()]
     assert reading_of(prompts, plan) == [0, 1, 0, 2, 3]
     tables = BlockTables(4)
-    rows = open_readings(tables, plan)
+    rows = add_readings(tables, plan)
     assert [tables.rows[row] for row in rows] == [[0, 1, 2, 3, 4], [0, 1, 5], [0, 1, 2, 6], []]
-    texts = open_texts(tables, plan, rows, [0, 1, 0, 2, 3])
+    texts = add_texts(tables, plan, rows, [0, 1, 0, 2, 3])
     assert [len(tables.rows[row]) for row in texts] == [5, 3, 5, 4, 0]
     assert tables.used == 7
 

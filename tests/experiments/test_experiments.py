@@ -28,7 +28,14 @@ VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 
 # Of the other sweeps 3.
-SEEDS = {'attention': 1, 'diagnostics': 5, 'frozen_embedding': 5, 'multi30k_decoders': 1, 'pretraining': 5}
+SEEDS = {
+    'attention': 1,
+    'diagnostics': 5,
+    'frozen_embedding': 5,
+    'multi30k_decoders': 1,
+    'pretraining': 5,
+    'scheduled_sampling': 5,
+}
 
 each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
 

@@ -84,7 +84,8 @@ class Halting(PreNorm):
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> tuple[State, ...]:
         """Return the layer's initial state for `capacity` tokens per row, for each pass."""
-        return tuple(self.layer.init_state(x, capacity, source) for _ in range(self.passes))
+        layer = self._layer(parent=None) if source is None else self.layer  # without a source a stack does not bind it
+        return tuple(layer.init_state(x, capacity, source) for _ in range(self.passes))
 
     def init_pages(self, x: Hidden, pages: Pages) -> tuple[State, ...]:
         """Return the layer's initial state for decoding with a pool of pages, for each pass."""

@@ -20,7 +20,7 @@ class BlockTables:
     Attributes:
         size: tokens of a page (P).
         count: pages of the pool; None for no bound.
-        rows: pages of each row, by the row's number; in use until the row is closed.
+        rows: pages of each row, by the row's number; in use until the row is removed.
         lengths: number of tokens of each row.
         most_used: highest number of pages in use so far.
     """
@@ -32,16 +32,16 @@ class BlockTables:
     most_used: int = 0
     _users: dict[int, int] = field(default_factory=dict)  # rows of each page in use
     _free: list[int] = field(default_factory=list)  # pages that were in use before
-    _opened: int = 0
+    _added: int = 0
 
-    def open(self, source: int | None = None, length: int = 0) -> int:
+    def add(self, source: int | None = None, length: int = 0) -> int:
         """Return the number of a new row; it begins with `length` tokens of another row and shares their pages."""
-        self._opened += 1
+        self._added += 1
         shared = [] if source is None else self.rows[source][: -(-length // self.size)]
         for page in shared:
             self._users[page] += 1
-        self.rows[self._opened], self.lengths[self._opened] = [*shared], length
-        return self._opened
+        self.rows[self._added], self.lengths[self._added] = [*shared], length
+        return self._added
 
     def grow(self, row: int, tokens: int) -> list[tuple[int, int]]:
         """Give a row room for more tokens; return the pages to copy, from and to, before they are written.
@@ -61,7 +61,7 @@ class BlockTables:
             pages.append(self._take())
         return copies
 
-    def close(self, row: int) -> None:
+    def remove(self, row: int) -> None:
         """Return the pages of a row that no other row has to the pool."""
         for page in self.rows.pop(row):
             self._leave(page)
@@ -124,20 +124,20 @@ def readings(prompts: Sequence[Sequence[int]], size: int) -> list[Reading]:
     return found
 
 
-def open_readings(tables: BlockTables, plan: Sequence[Reading]) -> list[int]:
-    """Open a row for each reading, with pages for all but the last token of its prompt; return their numbers."""
+def add_readings(tables: BlockTables, plan: Sequence[Reading]) -> list[int]:
+    """Add a row for each reading, with pages for all but the last token of its prompt; return their numbers."""
     rows: list[int] = []
     for reading in plan:
-        rows.append(tables.open(None if reading.source is None else rows[reading.source], reading.start))
+        rows.append(tables.add(None if reading.source is None else rows[reading.source], reading.start))
         tables.grow(rows[-1], len(reading.prompt) - 1 - reading.start)
     return rows
 
 
-def open_texts(tables: BlockTables, plan: Sequence[Reading], rows: Sequence[int], of: Sequence[int]) -> list[int]:
-    """Open a row for each text, which begins with the reading of this index; the readings' own rows are closed."""
-    texts = [tables.open(rows[number], len(plan[number].prompt) - 1) for number in of]
+def add_texts(tables: BlockTables, plan: Sequence[Reading], rows: Sequence[int], of: Sequence[int]) -> list[int]:
+    """Add a row for each text, which begins with the reading of this index; the readings' own rows are removed."""
+    texts = [tables.add(rows[number], len(plan[number].prompt) - 1) for number in of]
     for row in rows:
-        tables.close(row)
+        tables.remove(row)
     return texts
 
 
@@ -145,7 +145,7 @@ def pages_needed(prompts: Sequence[Sequence[int]], size: int, max_tokens: int) -
     """Return the number of pages for `max_tokens` tokens after each prompt."""
     tables, plan = BlockTables(size), readings(prompts, size)
     of = reading_of(prompts, plan)
-    for row in open_texts(tables, plan, open_readings(tables, plan), of):
+    for row in add_texts(tables, plan, add_readings(tables, plan), of):
         tables.grow(row, max_tokens)
     return tables.most_used
 

@@ -27,8 +27,8 @@ from saccade.decode.block_table import (
     BlockTables,
     PoolIsFullError,
     Reading,
-    open_readings,
-    open_texts,
+    add_readings,
+    add_texts,
     pages_needed,
     reading_of,
     readings,
@@ -124,10 +124,10 @@ def generate_paged(
     tables, plan = BlockTables(size, pool), readings(prompts, size)
     pools, fresh = _empty(model, pages, params)
     layers = unstacked(params)
-    rows, of = open_readings(tables, plan), reading_of(prompts, plan)
+    rows, of = add_readings(tables, plan), reading_of(prompts, plan)
     pools, opened = _read(model, layers, pools, fresh, tables, plan, rows, pages)
     state = jax.tree.map(lambda *leaves: jnp.concatenate([leaves[number] for number in of]), *opened)
-    texts = open_texts(tables, plan, rows, of)
+    texts = add_texts(tables, plan, rows, of)
     before = np.full((len(prompts), longest), -1, np.int32)
     for row, prompt in zip(before, prompts, strict=True):
         row[-len(prompt) :] = prompt
@@ -148,7 +148,7 @@ def generate_paged(
         pools, now = _advance(*static, layers, before, _table(tables, texts, pages.most), pools, now, key, stop, steps)
         for row in [row for row, ended in zip(texts, np.asarray(now.ended), strict=True) if ended and row in alive]:
             alive.remove(row)
-            tables.close(row)
+            tables.remove(row)
     written, counts = jax.device_get((now.tokens, now.counts))
     new = [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
     usage = CacheUsage(size, tables.most_used, pool, _bytes(pools) // pool, _bytes(fresh), len(texts))
@@ -184,7 +184,7 @@ def _read(
 
 
 def _table(tables: BlockTables, rows: Sequence[int], width: int) -> Int[np.ndarray, 'B W']:
-    """Return the pages of rows; 0 where there is none, also for rows that are closed."""
+    """Return the pages of rows; 0 where there is none, also for rows that are removed."""
     table = np.zeros((len(rows), width), np.int32)
     for place, row in zip(table, rows, strict=True):
         found = tables.rows.get(row, [])
