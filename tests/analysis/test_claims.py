@@ -192,6 +192,10 @@ def test_induction_heads_appear_with_the_drop_of_the_in_context_loss_in_two_laye
     assert two.drop() == two.rise() is not None
     assert one.drop() is one.rise() is None
     assert two.last()[0] < 0.5 < 2 < one.last()[0]
+    # Without its induction head the model of two layers knows little more of the context than that of one layer.
+    without_best, without_other = two.without
+    assert two.best.startswith('layers.1.')
+    assert without_best > two.last()[0] + 1 > without_other > two.last()[0]
 
 
 def test_the_entropy_of_weights_is_the_logarithm_of_as_many_equal_ones():

@@ -5,6 +5,7 @@
     b a c d b a c d b ...     repeated random tokens: predictable after the first period
     induction score           weight of a token on the successor of its previous occurrence, for the best head
     in-context loss           nats per token after the first period
+    removed                   the loss when the output of the best head, or of the other head of its layer, is zero
 
 Olsson et al. 2022, "In-context Learning and Induction Heads", https://arxiv.org/abs/2209.11895: attention-only models
 without feed-forward layers. Their models are trained on text, and repeated rows are used only for the scores; here
@@ -26,7 +27,9 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.build import build
+from saccade.inside.activations import Inside
 from saccade.inside.inspection import by_layer
+from saccade.inside.interventions import edits_of
 from saccade.inside.measures import weight_on
 from saccade.ops.loss import cross_entropy
 from saccade.studies.chart import Chart, Claim
@@ -37,12 +40,20 @@ PERIODS = (8, 17)  # drawn from 8 to 16
 EVERY = 50  # steps
 
 
-@dataclass(frozen=True)
+@dataclass
 class InductionCurve:
-    """Training curve of one model. Attributes: in-context loss, and induction score, every 50 steps."""
+    """Training curve of one model.
+
+    Attributes:
+        losses, scores: in-context loss and induction score of the best head, every 50 steps.
+        best: activation of the best head at the end, as layers.1.mixer.heads.0.
+        without: loss at the end without the best head, and without the other head of its layer.
+    """
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    best: str = ''
+    without: tuple[float, float] = (math.nan, math.nan)
 
     def last(self) -> tuple[float, float]:
         """Return the loss and the score at the end."""
@@ -90,23 +101,28 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
         'score over 0.5 at step',
     )
     title = f'Attention-only, {HEADS} heads, width {WIDTH}; {LENGTH} tokens of {VOCABULARY} that repeat'
+    removed = [
+        (name, f'{seed}', f'{curve.losses[-1]:.3f}', curve.best, *(f'{loss:.3f}' for loss in curve.without))
+        for name, each in curves.items()
+        for seed, curve in enumerate(each)
+    ]
+    of_removed = ('model', 'seed', 'last loss', 'best head', 'loss without it', 'without the other head')
     note = f'Uniform guess: {math.log(VOCABULARY):.3f} nats. Figures every {EVERY} steps, on new rows.'
     figures = {'every': EVERY, 'models': {name: [vars(curve) for curve in each] for name, each in curves.items()}}
-    report = MeasurementReport('induction', figures, (Table(title, columns, rows),), (note,))
+    tables = Table(title, columns, rows), Table('Heads set to zero', of_removed, removed)
+    report = MeasurementReport('induction', figures, tables, (note,))
     chart = Chart('steps', 'nats, and share of the weight', range(EVERY, steps + 1, EVERY), _lines(curves))
     return Claim(report, chart)
 
 
 def watched(layers: int, seed: int, steps: int) -> InductionCurve:
-    """Train a model, and return its training curve."""
+    """Train a model, and return its training curve, and its loss without a head."""
     model, drawn = build(_decoder(layers))(), np.random.default_rng(seed)
     optimizer, context = optax.adam(3e-3), LayerContext(jnp.tile(jnp.arange(LENGTH), (ROWS, 1)))
 
     def loss(params: Params, tokens: Int[Array, 'B T'], period: Int[Array, 'B']) -> tuple[Array, PyTree]:
         logits, reported = model.apply({'params': params}, tokens, context, False, mutable=['pattern'])
-        known = (context.positions[:, :-1] >= period[:, None] - 1).astype(jnp.float32)
-        losses = cross_entropy(logits[:, :-1], tokens[:, 1:])
-        return (losses * known).sum() / known.sum(), reported['pattern']
+        return in_context_loss(logits, tokens, period), reported['pattern']
 
     @jax.jit
     def step(params: Params, state: Any, *given: Array) -> tuple[Params, Any]:
@@ -124,13 +140,27 @@ def watched(layers: int, seed: int, steps: int) -> InductionCurve:
             tokens, period = _rows(drawn)
             found, weights = look(params, tokens, period)
             curve.losses.append(float(found))
-            curve.scores.append(best_score(weights, np.asarray(period)))
+            scores = head_scores(weights, np.asarray(period))
+            curve.scores.append(float(scores.max()))
+    layer, best = np.unravel_index(scores.argmax(), scores.shape)
+    heads = [f'layers.{layer}.mixer.heads.{head}' for head in (best, HEADS - 1 - best)]
+    inside = Inside(model, params, (tokens, context))
+    without = [inside.run((), edits_of(inside.places, {head: 0.0}))[0] for head in heads]
+    curve.best, curve.without = heads[0], tuple(float(in_context_loss(each, tokens, period)) for each in without)
     return curve
 
 
-def best_score(weights: PyTree, period: Int[np.ndarray, 'B']) -> float:
-    """Return the highest induction score over heads."""
-    return max(float(induction_scores(np.asarray(layer), period).max()) for *_, layer in by_layer(weights))
+def in_context_loss(
+    logits: Float[Array, 'B T V'], tokens: Int[Array, 'B T'], period: Int[Array, 'B']
+) -> Float[Array, '']:
+    """Return the mean cross entropy of the tokens after the first period, in nats."""
+    known = (jnp.arange(LENGTH - 1) >= period[:, None] - 1).astype(jnp.float32)
+    return (cross_entropy(logits[:, :-1], tokens[:, 1:]) * known).sum() / known.sum()
+
+
+def head_scores(weights: PyTree, period: Int[np.ndarray, 'B']) -> Float[np.ndarray, 'L N']:
+    """Return the induction score of each head of each layer."""
+    return np.stack([induction_scores(np.asarray(layer), period) for *_, layer in by_layer(weights)])
 
 
 def induction_scores(weights: Float[np.ndarray, 'B N T S'], period: Int[np.ndarray, 'B']) -> Float[np.ndarray, 'N']:
