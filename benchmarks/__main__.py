@@ -7,6 +7,7 @@ python -m benchmarks --what=masked --peer=eager   # next to BertForMaskedLM of t
 python -m benchmarks --what=seq2seq --size=marian # next to MarianMTModel, or t5, in training and in decoding
 python -m benchmarks --what=decoding              # next to `generate` of transformers
 python -m benchmarks --what=samples               # of one prompt, with a cache in pages, next to transformers
+python -m benchmarks --what=patching              # of activations, next to TransformerLens
 python -m benchmarks --what=memory                # of attention, by length
 python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
@@ -55,6 +56,7 @@ _READ = {
     'seq2seq': (SIZE, PEER, ROUNDS, STEPS),
     'decoding': (SIZE, ROUNDS, STEPS),
     'samples': (SIZE, PAGE_SIZE, ROUNDS, STEPS),
+    'patching': (SIZE, ROUNDS, STEPS),
     'memory': (LENGTH,),
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
@@ -102,6 +104,7 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
     from benchmarks.kernels import kernels
     from benchmarks.memory import LENGTHS, memory
+    from benchmarks.patching import patching
     from benchmarks.samples import samples
     from benchmarks.search import search
     from benchmarks.seq2seq import seq2seq
@@ -122,6 +125,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
         return decoding(PROMPTS, choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'samples':
         return samples(choose(DECODING_SIZES, SIZE.value), PAGE_SIZE.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'patching':
+        return patching(choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
         return memory(LENGTH.value or LENGTHS)
     if WHAT.value == 'kernels':

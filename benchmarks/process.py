@@ -126,14 +126,15 @@ class Worker:
         return UserError(f'{self.name}: its process ended with status {status}{f": {last}" if last else ""}')
 
 
-def require(*packages: str) -> None:
+def require(*packages: str, install: str = '-e .[benchmark]') -> None:
     """Refuse to go on without the peers' packages.
+
+    Args:
+        install: what pip installs for them.
 
     Raises:
         UserError: one is not installed.
     """
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise UserError(
-                f'{package} is not installed; the peers are the extra `benchmark`: pip install -e .[benchmark]'
-            )
+            raise UserError(f'{package} is not installed; it is a peer: pip install {install}')

@@ -12,6 +12,8 @@ transformers = pytest.importorskip('transformers')
 from saccade.build import build  # noqa: E402
 from saccade.hub.load import load  # noqa: E402
 from saccade.inside.activations import Inside  # noqa: E402
+from saccade.inside.circuits import patch  # noqa: E402
+from saccade.inside.reading import Reading  # noqa: E402
 from saccade.types import LayerContext  # noqa: E402
 
 pytestmark = pytest.mark.oracle
@@ -38,6 +40,17 @@ CASES = {
 }  # fmt: skip
 
 
+def perturbed(family):
+    """Return their model with weights that are all random."""
+    config, name = CASES[family]
+    torch.manual_seed(0)
+    theirs = getattr(transformers, name)._from_config(config, attn_implementation='eager').eval()
+    with torch.no_grad():
+        for leaf in theirs.parameters():
+            leaf.add_(0.2 * torch.randn_like(leaf))
+    return theirs
+
+
 def context(tokens):
     return LayerContext(jnp.tile(jnp.arange(tokens.shape[1]), (len(tokens), 1)), jnp.ones(tokens.shape, jnp.int32))
 
@@ -56,12 +69,7 @@ def inputs(family):
 
 @pytest.mark.parametrize('family', CASES)
 def test_patterns_and_states_are_theirs(family, tmp_path):
-    config, name = CASES[family]
-    torch.manual_seed(0)
-    theirs = getattr(transformers, name)._from_config(config, attn_implementation='eager').eval()
-    with torch.no_grad():
-        for leaf in theirs.parameters():
-            leaf.add_(0.2 * torch.randn_like(leaf))
+    theirs = perturbed(family)
     theirs.save_pretrained(tmp_path)
     pretrained = load(tmp_path)
     given, arguments = inputs(family)
@@ -88,3 +96,59 @@ def test_patterns_and_states_are_theirs(family, tmp_path):
             ours = found[f'{tower}layers.{number}.residual_before']
             scale = float(expected.abs().max())
             np.testing.assert_allclose(ours, expected.numpy(), atol=CLOSE * scale)
+
+
+def test_patching_is_that_of_hooks_in_torch(tmp_path):
+    """By layer and token, and by layer and head: hooks on GPT-2's blocks and on the input of each output projection."""
+    theirs = perturbed('gpt2')
+    theirs.save_pretrained(tmp_path)
+    clean, corrupted, answer, other = TOKENS[:1], TOKENS[1:], 3, 4
+
+    @torch.no_grad()
+    def ends(tokens):
+        logits = theirs(torch.tensor(tokens)).logits[0, -1]
+        return float(logits[answer] - logits[other])
+
+    blocks, kept = theirs.transformer.h, {}
+
+    def keep(name):
+        return lambda module, inputs, output: kept.update({name: (inputs[0], output)})
+
+    hooks = [block.register_forward_hook(keep(number)) for number, block in enumerate(blocks)]
+    hooks += [block.attn.c_proj.register_forward_hook(keep(f'{number}.z')) for number, block in enumerate(blocks)]
+    high = ends(clean)
+    for hook in hooks:
+        hook.remove()
+    low = ends(corrupted)
+
+    def stream(number, token):
+        def hook(module, inputs, output):
+            output[:, token] = kept[number][1][:, token]
+            return output
+
+        return blocks[number].register_forward_hook(hook)
+
+    def head(number, each):
+        def hook(module, inputs):
+            inputs[0][..., 8 * each : 8 * (each + 1)] = kept[f'{number}.z'][0][..., 8 * each : 8 * (each + 1)]
+            return inputs
+
+        return blocks[number].attn.c_proj.register_forward_pre_hook(hook)
+
+    def restored(place, number, at):
+        hook = place(number, at)
+        share = (ends(corrupted) - low) / (high - low)
+        hook.remove()
+        return share
+
+    expected = [
+        [[restored(place, number, at) for at in range(count)] for number in range(3)]
+        for place, count in ((stream, T), (head, 4))
+    ]
+    pretrained = load(tmp_path)
+    model = build(pretrained.spec)()
+    insides = [Inside(model, pretrained.params, (jnp.array(row), context(row))) for row in (clean, corrupted)]
+    grids = patch(*insides, Reading((), {'': tuple('abcdefg')}), (answer, other))
+    for grid, each in zip(grids, expected, strict=True):
+        np.testing.assert_allclose(grid.values, each, atol=1e-4)
+        assert np.ptp(grid.values) > 0.1
