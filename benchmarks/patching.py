@@ -9,6 +9,7 @@ another. Seconds of all of them, compilation excluded, and the largest differenc
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict
+from statistics import median
 
 import numpy as np
 
@@ -42,5 +43,10 @@ def patching(size: DecodingSize, rounds: int, steps: int) -> MeasurementReport:
         seconds = Comparison(runs, alternate(workers, rounds, steps, answers=answers), (PEER,))
     title = f'{runs:,} patches of GPT-2 with {size.layers} layers, {size.heads} heads, {size.prompt} tokens'
     differences = Table('Largest difference of a share', ('by token', 'by head'), [tuple(f'{of:.1g}' for of in apart)])
-    tables = (seconds.speeds(title), seconds.table('Our patches/s over theirs, median of rounds'), differences)
+    rows = [(name, f'{median(taken):.2f}') for name, taken in seconds.seconds.items()]
+    tables = (
+        Table(title, ('library', 'seconds'), rows),
+        seconds.table('Our patches/s over theirs, median of rounds'),
+        differences,
+    )
     return MeasurementReport('patching', {'size': given, 'differences': apart, **seconds.data()}, tables)
