@@ -248,8 +248,15 @@ class FixedState(FixedStateBase):
         raise NotImplementedError
 
     def head_counts(self) -> tuple[int, int, int]:
-        """Return the numbers of query, key and value heads per token."""
+        """Return the numbers of query, key and value heads per token.
+
+        Raises:
+            UserError: the key heads do not divide the heads.
+        """
         key_heads = self.heads if self.key_heads is None else self.key_heads
+        if self.heads % key_heads:
+            name = Part(type(self)).name
+            raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
         return key_heads, key_heads, self.heads
 
     def init_state(self, x: Hidden, capacity: int) -> State:
@@ -286,17 +293,6 @@ class FixedState(FixedStateBase):
             y = self.side_by_side('output_norm', self.output_norm, y, context)
         y = self.to_output(y, x.shape[-1], train)
         return y, memory if self.convolution is None else ConvolvedState(memory, convolved)
-
-    def sizes(self, D: int) -> tuple[int, int, int]:
-        """Return N, H, and the width of the values, at width D.
-
-        Raises:
-            UserError: the sizes do not go together.
-        """
-        if self.heads % (self.key_heads or self.heads):
-            name = Part(type(self)).name
-            raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
-        return super().sizes(D)
 
     def _convolve(
         self, heads: tuple[Array, Array, Array], context: LayerContext, train: bool, state: ConvolvedState | None

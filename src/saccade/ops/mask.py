@@ -50,7 +50,17 @@ __all__ = [
 
 
 class MaskBase:
-    """Base of masks, which combine with `&` and `|` and declare blocks that can be skipped."""
+    """Base of masks, which combine with `&` and `|` and declare blocks that can be skipped.
+
+    Attributes:
+        anchored: True if the mask depends on the start of the sequence, and not only on the distance of two tokens.
+        lookback: maximum distance, in tokens, from a query back to an allowed key; None for no bound.
+        lookahead: maximum distance, in tokens, from a query forward to an allowed key: 0 if causal; None if unknown.
+    """
+
+    anchored: ClassVar[bool] = False
+    lookback: ClassVar[int | None] = None
+    lookahead: ClassVar[int | None] = None
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         raise NotImplementedError
@@ -58,21 +68,6 @@ class MaskBase:
     def live(self, q: range, k: range) -> bool:
         """Return False if it is known during tracing that no query of q attends to a key of k."""
         return len(q) > 0 and len(k) > 0
-
-    @property
-    def anchored(self) -> bool:
-        """True if the mask depends on the start of the sequence, and not only on the distance of two tokens."""
-        return False
-
-    @property
-    def lookback(self) -> int | None:
-        """Maximum distance, in tokens, from a query back to an allowed key; None for no bound."""
-        return None
-
-    @property
-    def lookahead(self) -> int | None:
-        """Maximum distance, in tokens, from a query forward to an allowed key: 0 if causal; None if unknown."""
-        return None
 
     def live_anywhere(self, q: range, k: range) -> bool:
         """Return `live` for a sequence that may start anywhere in the row: False if it is False for every start."""
@@ -257,10 +252,7 @@ class Strided(MaskBase):
 class Anchored(MaskBase):
     """Base of masks that count from the first token of a sequence."""
 
-    @property
-    def anchored(self) -> bool:
-        """True: the mask counts from the first token of a sequence."""
-        return True
+    anchored: ClassVar[bool] = True
 
     def live_anywhere(self, q: range, k: range) -> bool:
         """Return True if neither range is empty: the block may be live for some start of the sequence."""

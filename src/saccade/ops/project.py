@@ -20,28 +20,27 @@ from saccade.types import Norm, Real, UserError
 
 
 @jax.custom_vjp
-def _matmul(x: Float[Array, 'T D'], kernel: Float[Array, 'D F']) -> Float[Array, 'T F']:
-    return jnp.einsum('td,df->tf', x, kernel)
-
-
-def _matmul_forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
-    return jnp.einsum('td,df->tf', x, kernel), (x, kernel)
-
-
-def _matmul_backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
-    x, kernel = saved
-    dx, dkernel = jnp.einsum('tf,df->td', dy, kernel), jnp.einsum('td,tf->df', x, dy)
-    return dx.astype(x.dtype), dkernel.astype(kernel.dtype)
-
-
-_matmul.defvjp(_matmul_forward, _matmul_backward)
-
-
 def project(x: Float[Array, '*batch D'], kernel: Float[Array, 'D *out']) -> Float[Array, '...']:
     """Contract the last axis of x with the first of the kernel."""
     x2d = x.reshape(x.size // x.shape[-1], x.shape[-1])
     kernel2d = kernel.reshape(kernel.shape[0], kernel.size // kernel.shape[0])
-    return _matmul(x2d, kernel2d).reshape(*x.shape[:-1], *kernel.shape[1:])
+    return jnp.einsum('td,df->tf', x2d, kernel2d).reshape(*x.shape[:-1], *kernel.shape[1:])
+
+
+def _project_forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
+    return project.fun(x, kernel), (x, kernel)
+
+
+def _project_backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
+    x, kernel = saved
+    x2d = x.reshape(x.size // x.shape[-1], x.shape[-1])
+    kernel2d = kernel.reshape(kernel.shape[0], kernel.size // kernel.shape[0])
+    dy2d = dy.reshape(len(x2d), kernel2d.shape[1])
+    dx, dkernel = jnp.einsum('tf,df->td', dy2d, kernel2d), jnp.einsum('td,tf->df', x2d, dy2d)
+    return dx.reshape(x.shape).astype(x.dtype), dkernel.reshape(kernel.shape).astype(kernel.dtype)
+
+
+project.defvjp(_project_forward, _project_backward)
 
 
 def project_together(

@@ -47,10 +47,6 @@ class Dropout:
     rate: float = struct.field(pytree_node=False)
 
 
-def _untapped(name: str, axes: str, value: Array) -> Array:
-    return value
-
-
 @struct.dataclass
 class Scoring:
     """Computation of scores from queries and keys, and of weights from scores.
@@ -62,7 +58,7 @@ class Scoring:
         dropout: attention dropout; None outside training.
         softmax: softmax variant.
         features: features of each key of the row, for terms that read the layer's input.
-        tap: `Module.tap` of the kernel whose scores and weights are asked for.
+        tap: `Module.tap` of the kernel whose scores and weights are asked for; None if they are not.
     """
 
     mask: Mask
@@ -71,7 +67,7 @@ class Scoring:
     dropout: Dropout | None = None
     softmax: RowSoftmax = SoftmaxWeights()
     features: Features = struct.field(default_factory=dict)
-    tap: Callable[[str, str, Array], Array] = struct.field(pytree_node=False, default=_untapped)
+    tap: Callable[[str, str, Array], Array] | None = struct.field(pytree_node=False, default=None)
 
     def init_carry(self, q: Queries) -> PyTree:
         """Return the initial carry of each score term, for the last key block."""
@@ -112,6 +108,8 @@ class Scoring:
 
     def weights(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Float[Array, 'B N T S']:
         """Return the attention weights of scores: the pattern, before dropout."""
+        if self.tap is None:
+            return self.softmax(scores, allowed)
         scores = self.tap('scores', 'B N T S', scores)
         return self.tap('pattern', 'B N T S', self.softmax(scores, allowed))
 
