@@ -155,7 +155,7 @@ class ChannelDecay(ChunkDecay):
         return jnp.where(self.same[:, None, None], products, 0.0)
 
 
-def elu_plus_one(x: Float[Array, '...']) -> Float[Array, '...']:
+def elu_plus_one(x: Float[Array, '...'], /) -> Float[Array, '...']:
     """Return elu(x) + 1, positive for every x (Katharopoulos et al. 2020, equation 7)."""
     return jnp.where(x > 0, x + 1.0, jnp.exp(jnp.minimum(x, 0.0)))
 
