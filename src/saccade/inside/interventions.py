@@ -86,7 +86,7 @@ def _edit(places: Mapping[str, Place], changes: Sequence[tuple[str, int | None, 
         index = (*(() if place.index is None else (place.index,)), *at)
         where[index], keep[index], mean[index] = True, float(change.add), float(isinstance(change.value, str))
         add[index] = _fitting(full, place, change, at, head, heads) if np.ndim(change.value) else _number(change.value)
-    return Edit(where, keep, mean, add)
+    return Edit(where, keep, mean, add, first.axes)
 
 
 def _number(value: float | str) -> float:
