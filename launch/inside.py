@@ -5,12 +5,14 @@
 python launch/inside.py attention --workdir=runs/a --text="The cat sat on the mat" --out=attention.html
 python launch/inside.py attention --workdir=runs/vit --image=cat.png --out=attention.png
 python launch/inside.py lens      --workdir=runs/a --text="The cat sat on the"
+python launch/inside.py lens      --workdir=runs/a --text="The cat sat on the" --tuned
 python launch/inside.py ablate    --workdir=runs/a --out=heads.html
 python launch/inside.py patch     --workdir=runs/a --clean="the cat sat" --corrupted="the dog sat" --out=patch.html
 python launch/inside.py --workdir=runs/a                                    # gradient norms, patterns of heads
 python launch/inside.py --config=experiments/causal_lm/quickstart.py        # before training
 """
 
+from functools import partial
 from pathlib import Path
 
 from absl import flags
@@ -35,7 +37,9 @@ CLEAN = flags.DEFINE_string('clean', None, 'Text whose activations are put into 
 CORRUPTED = flags.DEFINE_string('corrupted', None, 'Text of as many tokens, with another next token.')
 ANSWERS = flags.DEFINE_list('answers', None, 'Next tokens of --clean and --corrupted, A,B.')
 REPLACE = flags.DEFINE_enum('replace', 'zero', ('zero', 'mean'), "What replaces a head's output; of ablate.")
-BATCHES = flags.DEFINE_integer('batches', 4, 'Batches of validation data; of ablate.', lower_bound=1)
+BATCHES = flags.DEFINE_integer('batches', 4, 'Batches of validation data; of ablate, lens --tuned.', lower_bound=1)
+TUNED = flags.DEFINE_bool('tuned', False, 'Train an affine map for each layer first; of lens.')
+STEPS = flags.DEFINE_integer('steps', 300, 'Training batches that tune the lens; of lens --tuned.', lower_bound=1)
 OUT = flags.DEFINE_string('out', None, 'File to write: .html, .png, .svg or .pdf; .npz of attention, .csv of others.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -43,6 +47,7 @@ _OF_ATTENTION = (IMAGE, LAYER, HEAD)
 _OF_A_TEXT = (TEXT, TARGET)
 _OF_ABLATE = (REPLACE, BATCHES)
 _OF_PATCH = (CLEAN, CORRUPTED, ANSWERS)
+_OF_LENS = (TUNED, STEPS)
 
 
 def main(overrides: list[str]) -> None:
@@ -57,7 +62,9 @@ def main(overrides: list[str]) -> None:
     from saccade.train.config import load_config
 
     where = 'without a command: write attention, lens, ablate or patch first'
-    refuse_given(where, OUT, INIT_FROM, CHECKPOINT, PART, *_OF_ATTENTION, *_OF_A_TEXT, *_OF_ABLATE, *_OF_PATCH)
+    refuse_given(
+        where, OUT, INIT_FROM, CHECKPOINT, PART, *_OF_ATTENTION, *_OF_A_TEXT, *_OF_LENS, *_OF_ABLATE, *_OF_PATCH
+    )
     if bool(WORKDIR.value) == bool(CONFIG.value):
         raise UserError('give either --workdir=FOLDER, the folder of a run, or --config=FILE, an experiment')
     if WORKDIR.value and overrides:
@@ -75,7 +82,7 @@ def attention(overrides: list[str]) -> None:
     Raises:
         UserError: a flag is missing or has no effect, or the model has no attention.
     """
-    refuse_given('of attention', JSON, *_OF_ABLATE, *_OF_PATCH)
+    refuse_given('of attention', JSON, *_OF_LENS, *_OF_ABLATE, *_OF_PATCH)
     _require_texts(TEXT, TARGET)
     out = _out('attention')
     explored = _opened(overrides).attention(TEXT.value, TARGET.value, IMAGE.value)
@@ -90,18 +97,35 @@ def attention(overrides: list[str]) -> None:
 
 
 def lens(overrides: list[str]) -> None:
-    """Print the token that each layer would predict at each token of a text.
+    """Print the token that each layer would predict at each token of a text; with --tuned, also how well.
 
     Raises:
         UserError: a flag is missing or has no effect, or the model predicts no tokens.
     """
     from saccade.inside.circuits import logit_lens
 
-    refuse_given('of lens', *_OF_ATTENTION, *_OF_ABLATE, *_OF_PATCH)
+    refuse_given('of lens', REPLACE, *_OF_ATTENTION, *_OF_PATCH)
     _require_texts(TEXT, TARGET)
+    if TUNED.value:
+        refuse_given('with --tuned: give --workdir', INIT_FROM, PART)
+    else:
+        refuse_given('without --tuned', STEPS, BATCHES)
     out, loaded = _out('grid'), _opened(overrides)
     reading = loaded.reading(TEXT.value, TARGET.value)
-    _show([logit_lens(loaded.inside(reading), reading, loaded.tokenizer)], out, f'Logit lens: {TEXT.value}', loaded)
+    maps, compared = _tuned(loaded) if TUNED.value else (None, ())
+    grids = [logit_lens(loaded.inside(reading), reading, loaded.tokenizer, maps), *compared]
+    _show(grids, out, f'{grids[0].title}: {TEXT.value}', loaded)
+
+
+def _tuned(loaded):
+    """Return the maps of a tuned lens, trained on the run's training data, and grids of how good they are."""
+    from saccade.inside.inspection import first_batches, training_batches
+    from saccade.inside.tuned_lens import comparison, read_by, tune
+
+    experiment, _, held_out = first_batches(WORKDIR.value, BATCHES.value, CHECKPOINT.value)
+    inside = partial(read_by, experiment.task(), loaded.model, loaded.params)
+    maps = tune(map(inside, training_batches(WORKDIR.value)), STEPS.value)
+    return maps, [comparison(map(inside, held_out), maps)]
 
 
 def ablate(overrides: list[str]) -> None:
@@ -113,7 +137,7 @@ def ablate(overrides: list[str]) -> None:
     from saccade.inside.circuits import ablate
     from saccade.inside.inspection import first_batches
 
-    refuse_given('of ablate', INIT_FROM, PART, *_OF_ATTENTION, *_OF_A_TEXT, *_OF_PATCH)
+    refuse_given('of ablate', INIT_FROM, PART, *_OF_ATTENTION, *_OF_A_TEXT, *_OF_LENS, *_OF_PATCH)
     out, loaded = _out('grid'), _opened(overrides)
     experiment, _, batches = first_batches(WORKDIR.value, BATCHES.value, CHECKPOINT.value)
     value = 0.0 if REPLACE.value == 'zero' else 'mean'
@@ -129,7 +153,7 @@ def patch(overrides: list[str]) -> None:
     """
     from saccade.inside.circuits import patch
 
-    refuse_given('of patch', TEXT, *_OF_ATTENTION, *_OF_ABLATE)
+    refuse_given('of patch', TEXT, *_OF_ATTENTION, *_OF_LENS, *_OF_ABLATE)
     _require_texts(CLEAN, CORRUPTED, TARGET)
     if not (CLEAN.value and CORRUPTED.value):
         raise UserError('patch compares two texts: give --clean=TEXT and --corrupted=TEXT')

@@ -20,11 +20,12 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from flax.core.scope import subtract_filters
+from jaxtyping import Array, Int, PyTree
 
 from saccade.axes import computing_in
 from saccade.build import bind
-from saccade.taps import EDITS, Tapped
+from saccade.taps import EDITS, Edit, Tapped
 from saccade.types import ArrayLike, Hidden, LayerContext, Pages, Part, Source, State, UserError
 
 _LINEN = ('name', 'parent')  # fields of every Linen module
@@ -131,6 +132,10 @@ def _in_dtype_of_input(method: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
+def _each(kind: type, change: Callable[[Any], Any], tree: PyTree) -> PyTree:
+    return jax.tree.map(change, tree, is_leaf=lambda node: isinstance(node, kind))
+
+
 class Module(nn.Module):
     """Base class of parts that are Linen modules.
 
@@ -170,6 +175,31 @@ class Module(nn.Module):
         """True if a value of one of these names is to be stored or edited."""
         found = (self.is_mutable_collection(name) or self.has_variable(EDITS, name) for name in names)
         return not self.is_initializing() and any(found)
+
+    def scan(
+        self, body: Callable[[Any, Any, Any], tuple[Any, Any]], carry: Any, tokens: PyTree, reverse: bool = False
+    ) -> tuple[Any, Any]:
+        """Run `jax.lax.scan` over tokens with a body that can tap and edit values.
+
+        Args:
+            body: function of this module, the carry and one token that returns the new carry and an output; it makes no
+                parameters. Its taps have an axis T, of one token.
+            tokens: leaves [T ...].
+        """
+        asked = () if self.is_initializing() else subtract_filters(self.scope.mutable, ('params', EDITS))
+        count = len(jax.tree.leaves(tokens)[0])
+        edits = _each(Edit, lambda edit: edit.of_each_token(count), self.variables.get(EDITS, {}))
+
+        def one(carry: Any, this: PyTree) -> tuple[Any, Any]:
+            token, edits = this
+            (carry, y), found = nn.apply(body, self, mutable=asked)({EDITS: edits}, carry, token)
+            return carry, (y, found)
+
+        carry, (y, found) = jax.lax.scan(one, carry, (tokens, edits), reverse=reverse)
+        for collection, values in _each(Tapped, Tapped.of_all_tokens, found).items():
+            for name, value in values.items():
+                self.put_variable(collection, name, value)
+        return carry, y
 
     def _store(self, name: str, tapped: Tapped) -> None:
         if self.is_mutable_collection(name):

@@ -10,10 +10,12 @@ collection of that name where it is mutable, and changed where the collection `e
 
 Otherwise the compiled program is the same as without taps. A stack of layers adds a leading axis over the repeats of
 its pattern to both, so one compiled program serves every layer. `inside/` has names for users: `layers.3.mixer.query`.
+The body of `Module.scan` taps and edits values of one token, [B 1 D] for the axes 'B T D'.
 """
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float
@@ -36,6 +38,11 @@ class Tapped:
     editable: bool = struct.field(pytree_node=False, default=True)
     note: str = struct.field(pytree_node=False, default='')
 
+    def of_all_tokens(self) -> 'Tapped':
+        """Return the value of all tokens, from the values of single tokens along a leading axis."""
+        at = self.axes.split().index('T')
+        return self.replace(value=jnp.moveaxis(jnp.squeeze(self.value, 1 + at), 0, at))
+
 
 @struct.dataclass
 class Edit:
@@ -43,15 +50,26 @@ class Edit:
 
     With keep 0, mean 0 and add 0 it is ablated, with mean 1 replaced by its mean, with keep 1 and add d moved by d.
 
-    Attributes: as above; each can be broadcast to x.
+    Attributes: as above; each can be broadcast to x; axes, the letters of the axes of x.
     """
 
     where: Bool[Array, '...']
     keep: Float[Array, '...']
     mean: Float[Array, '...']
     add: Float[Array, '...']
+    axes: str = struct.field(pytree_node=False)
 
     def of(self, x: Array) -> Array:
         """Return the edited value, in the dtype of x."""
         mean = jnp.mean(x, axis=0, keepdims=True)
         return jnp.where(self.where, self.keep * x + self.mean * mean + self.add, x).astype(x.dtype)
+
+    def of_each_token(self, tokens: int) -> 'Edit':
+        """Return the edits of single tokens along a leading axis."""
+        at = self.axes.split().index('T')
+
+        def split(leaf: Array) -> Array:
+            whole = jnp.broadcast_to(leaf, (*leaf.shape[:at], tokens, *leaf.shape[at + 1 :]))
+            return jnp.expand_dims(jnp.moveaxis(whole, at, 0), 1 + at)
+
+        return jax.tree.map(split, self)

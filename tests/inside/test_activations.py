@@ -200,6 +200,18 @@ def test_changes_are_what_they_say(plain):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize('tokens', [[2, 4], [0, 3, 5]])
+def test_some_tokens_get_a_value_for_each_row_and_token(plain, tokens):
+    inside, _, found = plain
+    name = 'layers.1.residual_after'
+    value = np.random.default_rng(0).normal(size=(B, T, D))
+    _, moved = ran(inside, {name: Change(value, tokens=tokens)}, name)
+    expected = np.array(found[name])
+    expected[:, tokens] = value[:, tokens]
+    near(moved[name], expected)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize('kernel', [PLAIN, BLOCKWISE])
 def test_a_changed_pattern_mixes_the_values(plain, kernel):
     _, _, expected = plain

@@ -203,6 +203,7 @@ def text(request, tmp_path_factory):
     await send('pointermove', { query: 2 });
     await send('click', { query: 6 });
     seen.line = text('readout').split(' →')[0];
+    seen.fixed = [-0.001, 0, -0.006, 0.994].map(value => fixed(value, 2));
     return seen;"""
     return look(TEXT, probe, tmp_path_factory.mktemp('text'), request.param, measures=MEASURES)
 
@@ -225,6 +226,10 @@ def test_a_click_chooses_a_head_and_a_cell(text):
     row = MAPS[1].weights[2, 5]
     order = np.argsort(-row, kind='stable')
     assert text['rows'] == [[str(key), TARGET[key], f'{row[key]:.4f}' if row[key] else '0.0000'] for key in order]
+
+
+def test_rounded_values_have_no_negative_zero(text):
+    assert text['fixed'] == ['0.00', '0.00', '-0.01', '0.99']
 
 
 def test_a_value_is_shown_under_the_pointer(text):

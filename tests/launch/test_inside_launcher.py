@@ -43,6 +43,24 @@ def test_the_lens_ends_with_the_prediction(runner, finished):
     np.testing.assert_allclose(grid['values'][-1], shares.max(axis=-1), atol=1e-5)
 
 
+def test_the_tuned_lens_is_nearer_than_the_logit_lens(runner, finished):
+    done = runner.run('inside', 'lens', f'--workdir={finished}', TEXT, '--tuned', '--steps=200', '--json')
+    assert done.returncode == 0, done.stderr
+    tuned, compared = json.loads(done.stdout)['grids']
+    assert (tuned['title'], compared['columns']) == ('Tuned lens', ['logit lens', 'tuned lens'])
+    logit, own = np.transpose(compared['values'])
+    assert (own <= logit).all(), compared
+    assert (own[:-1] < logit[:-1]).all(), compared
+    np.testing.assert_allclose(own[-1], 0, atol=1e-6)
+
+
+def test_a_lens_of_masked_tokens_is_tuned(runner, encoder, tmp_path):
+    out = tmp_path / 'lens.html'
+    done = runner.run('inside', 'lens', f'--workdir={encoder}', TEXT, '--tuned', '--steps=5', f'--out={out}')
+    assert done.returncode == 0, done.stderr
+    assert 'KL divergence' in out.read_text()
+
+
 @pytest.mark.parametrize('replace', ['zero', 'mean'])
 def test_the_loss_without_each_head(runner, finished, tmp_path, replace):
     out = tmp_path / 'heads.csv'
@@ -82,6 +100,10 @@ def test_patching_writes_a_page(runner, finished, tmp_path):
         (('attention', '--workdir={run}', TEXT, '--target=x', '--out=a.html'), '--target has no use'),
         (('attention', '--workdir={run}', '--image=a.png', '--out=a.html'), 'reads no patches of images'),
         (('lens', '--workdir={run}', TEXT, '--head=1'), '--head has no effect'),
+        (('lens', '--workdir={run}', TEXT, '--steps=9'), '--steps has no effect without --tuned'),
+        (('lens', '--workdir={run}', TEXT, '--batches=9'), '--batches has no effect without --tuned'),
+        (('lens', '--init_from={run}', TEXT, '--tuned'), '--init_from has no effect with --tuned: give --workdir'),
+        (('attention', '--workdir={run}', TEXT, '--tuned'), '--tuned has no effect of attention'),
         (('ablate', '--workdir={run}', TEXT), '--text has no effect'),
         (('patch', '--workdir={run}', '--clean=the cat', '--corrupted=the'), 'the same number of tokens'),
         (('--workdir={run}', TEXT), 'write attention, lens, ablate or patch first'),

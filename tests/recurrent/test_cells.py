@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.ops.recurrence import Carried, run
+from saccade.ops.recurrence import Carried
 
 F32_RELATIVE = 1e-6  # of the largest element
 B, T, E, D = 3, 12, 5, 8
@@ -74,9 +74,10 @@ def looped(name, params, x):
 
 def ran(module, params, x, segments=None):
     """A cell over whole rows: all products of the inputs first, and then the loop."""
-    step = module.apply(params, x.shape[-1], method='recurrence')
+    weights = module.apply(params, x.shape[-1], method='recurrence')
     segments = jnp.ones(x.shape[:2], jnp.int32) if segments is None else segments
-    return run(step, module.hidden, step.products(x), segments, Carried.before(module.start(x.shape[0])))
+    start = Carried.before(module.start(x.shape[0]))
+    return module.apply(params, weights, weights.products(x), segments, start, method='run')
 
 
 @pytest.mark.parametrize('name', CELLS)

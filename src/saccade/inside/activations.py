@@ -4,11 +4,12 @@
 
     layers.3.residual_after             decoder.layers.3.cross.pattern
     encoder.layers.0.mixer.query        layers.0.pass_2.mixer.heads
+    encoder.layers.0.backward.state     decoder.layers.0.forget_gate
 
-A name is the path of a module with the name of a tap (`Module.tap`), without the kernel's step. Layers count from 0,
-across the groups of a stack; a repeated pass through the same layers is `.pass_2`. A last number is a head:
-`layers.3.mixer.heads.2`. `*` stands for anything: `layers.*.mixer.pattern`. The names of TransformerLens for the same
-values, as `blocks.3.attn.hook_pattern`, are understood too.
+A name is the path of a module with the name of a tap (`Module.tap`), without the step of a kernel or a cell. Layers
+count from 0, across the groups of a stack; a repeated pass through the same layers is `.pass_2`. A last number is a
+head: `layers.3.mixer.heads.2`. `*` stands for anything: `layers.*.mixer.pattern`. The names of TransformerLens for the
+same values, as `blocks.3.attn.hook_pattern`, are understood too.
 """
 
 import re
@@ -209,7 +210,8 @@ def _of_tap(
     """Yield the tower and layer, to sort by, with the name and the place."""
     at = IN_A_STACK.match('/'.join((*path, collection)))
     steps = (at['rest'].split('/') if at else [*path, collection]) if path else [collection]
-    rest = '.'.join(step for step in steps if step != 'kernel')
+    rest = '.'.join(step for step in steps if step not in ('kernel', 'cell'))
+    rest = re.sub(r'(layers\.)?layer_(\d+)[_.]', r'layers.\2.', rest)  # a recurrent encoder's and decoder's
     for keys, leaf in jax.tree_util.tree_leaves_with_path(tapped.value):
         within = _within(keys)
         ending = f'{rest}.{within}' if within else rest

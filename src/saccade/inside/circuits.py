@@ -13,11 +13,12 @@ Patching: a run on a corrupted text in which one activation comes from a run on 
 section 2, https://arxiv.org/abs/2202.05262; Wang et al. 2022, https://arxiv.org/abs/2211.00593).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
@@ -32,29 +33,33 @@ from saccade.types import Batch, Params, Part, Total, UserError
 _AFTER, _BEFORE, _HEADS = '.residual_after', '.residual_before', '.heads'
 
 
-def logit_lens(inside: Inside, reading: Reading, tokenizer: Tokenizer) -> Grid:
+def logit_lens(
+    inside: Inside, reading: Reading, tokenizer: Tokenizer, maps: Callable[[Array], Array] | None = None
+) -> Grid:
     """Return the token that each layer would predict at each token, and its probability.
+
+    Args:
+        maps: function of the residual stream at all layers, [R B T D], of the tuned lens (`tuned_lens.py`).
 
     Raises:
         UserError: the model predicts no tokens.
     """
-    after = _of_last_tower(inside.places, _AFTER)
-    before = after[0].removesuffix(_AFTER) + _BEFORE
-    output, states = inside.run([before, *after])
+    names = residual_streams(inside.places)
+    output, found = inside.run(names)
     _logits(inside, output)
+    states = jnp.stack([found[name] for name in names])
     rows, texts = [], []
-    for name in (before, *after):
-        edits = edits_of(inside.places, {after[-1]: states[name]})
+    for state in states if maps is None else maps(states):
+        edits = edits_of(inside.places, {names[-1]: state})
         logits = _logits(inside, inside.run((), edits)[0])[0]
         shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
         best = logits.argmax(axis=-1)
         rows.append(shares[np.arange(len(best)), best])
         texts.append([f'{label(tokenizer, number)} {share:.2f}' for number, share in zip(best, rows[-1], strict=True)])
-    layers = ('embedded', *(name.removesuffix(_AFTER) for name in after))
-    return Grid(
-        'Logit lens', 'probability of the most probable token after each layer', layers, _tokens(reading),
-        np.array(rows), columns_are='token read', texts=texts,
-    )  # fmt: skip
+    layers = ('embedded', *(name.removesuffix(_AFTER) for name in names[1:]))
+    title = 'Logit lens' if maps is None else 'Tuned lens'
+    what = 'probability of the most probable token after each layer'
+    return Grid(title, what, layers, _tokens(reading), np.array(rows), columns_are='token read', texts=texts)
 
 
 def ablate(task: TaskBase, model: Any, params: Params, batches: Sequence[Batch], value: float | str = 0.0) -> Grid:
@@ -150,12 +155,30 @@ def _of_last_tower(places: Mapping[str, Place], ending: str) -> list[str]:
     return [name for name in names if name.partition('layers.')[0] == tower]
 
 
-def _logits(inside: Inside, output: Any) -> Float[np.ndarray, 'B T V']:
-    """Return the logits of a model's output: a language model's, or of an encoder's head `masked`."""
+def residual_streams(places: Mapping[str, Place]) -> list[str]:
+    """Return the residual stream before the first layer and after each layer of the stack that is predicted from.
+
+    Raises:
+        UserError: the model has no stack of layers.
+    """
+    after = _of_last_tower(places, _AFTER)
+    return [after[0].removesuffix(_AFTER) + _BEFORE, *after]
+
+
+def logits_of(model: Any, output: Any) -> Float[Array, 'B T V']:
+    """Return the logits of a model's output: a language model's, or of an encoder's head `masked`.
+
+    Raises:
+        UserError: the model predicts no tokens.
+    """
     found = output.get('masked') if isinstance(output, Mapping) else output
     if getattr(found, 'ndim', None) != 3:
-        raise UserError(f'{Part(type(inside.model)).name} predicts no tokens: no logits, and no head named masked')
-    return np.asarray(found, np.float32)
+        raise UserError(f'{Part(type(model)).name} predicts no tokens: no logits, and no head named masked')
+    return found
+
+
+def _logits(inside: Inside, output: Any) -> Float[np.ndarray, 'B T V']:
+    return np.asarray(logits_of(inside.model, output), np.float32)
 
 
 def _tokens(reading: Reading) -> tuple[str, ...]:

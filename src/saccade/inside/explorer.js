@@ -18,6 +18,7 @@ const clamp = (value, low, high) => Math.max(low, Math.min(value, high));
 const largest = values => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 const visible = token => token.replace(/^ +| +$/g, spaces => '␣'.repeat(spaces.length)).replace(/\n/g, '↵').replace(/\t/g, '⇥');
 const short = token => (token = visible(token)).length > 14 ? `${token.slice(0, 13)}…` : token;
+const fixed = (value, digits) => (Number(value.toFixed(digits)) || 0).toFixed(digits);  // 0.00, not -0.00
 const written = weight => Math.abs(weight) >= 1e-4 || !weight ? weight.toFixed(4) : weight.toExponential(2);
 const rounded = (measure, digits) => measure == null ? '–' : String(Number(measure.toPrecision(digits)));
 const headName = (map, head) => head === map.most.length ? 'mean of its heads' : `head ${head}`;
@@ -258,7 +259,7 @@ function drawMap() {
     cells.forEach((cell, at) => {
       if (!cell) return;  // masked
       pen.fillStyle = inkOn(colours.subarray(4 * at, 4 * at + 3));
-      pen.fillText(cell.toFixed(2), left + (at % columns.count + 0.5) * cellWidth, top + (Math.floor(at / columns.count) + 0.5) * cellHeight);
+      pen.fillText(fixed(cell, 2), left + (at % columns.count + 0.5) * cellWidth, top + (Math.floor(at / columns.count) + 0.5) * cellHeight);
     });
   }
   const outline = ({ query, key }, dash) => {
@@ -416,7 +417,7 @@ function drawWords() {
   const order = Array.from(row.keys()).sort((one, other) => Math.abs(row[other]) - Math.abs(row[one])).slice(0, LISTED);
   const sum = row.reduce((total, weight) => total + weight, 0);
   const listed = S > LISTED ? `the ${LISTED} largest of ${S} weights` : `${S} weights`;
-  $('sum').textContent = `Query ${tokenText(map.queries, query)}: ${listed}, which sum to ${sum.toFixed(3)}`;
+  $('sum').textContent = `Query ${tokenText(map.queries, query)}: ${listed}, which sum to ${fixed(sum, 3)}`;
   const longest = largest(row) || 1;
   $('row').className = map.isSigned ? 'signed' : '';
   $('row').tBodies[0].replaceChildren(...order.map(key => {

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.data.pipeline import eval_batches
+from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared
 from saccade.inside.measures import distance, entropy, weight_on
 from saccade.layer_paths import IN_A_STACK, layer_numbers
@@ -88,6 +88,18 @@ def first_batches(workdir: str, count: int = 1, which: str = 'latest') -> tuple[
     prepared = prepare_again(folder, experiment)
     batches = itertools.islice(eval_batches(prepared.splits['validation'], experiment.batch_size), count)
     return experiment, open_run(workdir, which), list(batches)
+
+
+def training_batches(workdir: str) -> Iterator[Batch]:
+    """Yield a run's training batches, endlessly, as its training did.
+
+    Raises:
+        UserError: there is no run in this folder, or its data are missing.
+    """
+    folder = Workdir.existing(workdir)
+    experiment = Experiment.of(config_of(folder))
+    train = prepare_again(folder, experiment).splits['train']
+    return train_batches(train, experiment.batch_size, experiment.seed, 0)
 
 
 def inspect_config(config: Mapping[str, Any], name: str) -> MeasurementReport:

@@ -83,10 +83,12 @@ def _edit(places: Mapping[str, Place], changes: Sequence[tuple[str, int | None, 
             at[tokens] = list(change.tokens)
         if head is not None:
             at[heads] = slice(head, head + 1)
-        index = (*(() if place.index is None else (place.index,)), *at)
-        where[index], keep[index], mean[index] = True, float(change.add), float(isinstance(change.value, str))
-        add[index] = _fitting(full, place, change, at, head, heads) if np.ndim(change.value) else _number(change.value)
-    return Edit(where, keep, mean, add)
+        value = _fitting(full, place, change, at, head, heads) if np.ndim(change.value) else _number(change.value)
+        values = True, float(change.add), float(isinstance(change.value, str)), value
+        for array, its in zip((where, keep, mean, add), values, strict=True):
+            # The layer first: indexed with a list of tokens in one step, the axes would change places.
+            (array if place.index is None else array[place.index])[tuple(at)] = its
+    return Edit(where, keep, mean, add, first.axes)
 
 
 def _number(value: float | str) -> float:

@@ -15,7 +15,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.module import Module
-from saccade.ops.recurrence import Carried, run
+from saccade.ops.recurrence import Carried
 from saccade.recurrent.cell.base import Cell
 from saccade.types import Count, Hidden, LayerContext, Part, Share
 
@@ -60,7 +60,7 @@ class Encoder(Module):
             x, context, last = self._layer(layer, x, segments)
             x = self.tap(f'layer_{layer}_state', 'B S D', x)
             states.append(last)
-        return Encoded(x, context, tuple(states), segments)
+        return Encoded(x, self.tap('context', 'B D', context), tuple(states), segments)
 
     def _layer(
         self, layer: int, x: Float[Array, 'B S E'], segments: Int[Array, 'B S']
@@ -78,7 +78,7 @@ def over(
     cell: Cell, x: Float[Array, 'B S E'], segments: Int[Array, 'B S'], reverse: bool
 ) -> tuple[Float[Array, 'B S D'], PyTree]:
     """Run a cell over whole rows; return the hidden states and the state after the last token."""
-    step = cell.recurrence(x.shape[-1])
+    weights = cell.recurrence(x.shape[-1])
     start = Carried.before(cell.start(x.shape[0]))
-    hidden, carried = run(step, cell.hidden, step.products(x), segments, start, reverse)
+    hidden, carried = cell.run(weights, weights.products(x), segments, start, reverse)
     return hidden.astype(x.dtype), carried.state

@@ -1,50 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent cells: weights, and the input projection, which does not depend on earlier steps.
+"""Recurrent cells: weights, the input projection, which does not depend on earlier steps, and the loop over tokens.
 
-    state_t = rule(R, state_(t-1), u_t),    u_t = x_t U + b
+    state_t = advance(R, state_(t-1), u_t),    u_t = x_t U + b
 
 `x U` is one matrix product for all tokens of a row, before the loop; the loop computes only the product of the state
-and R. States accumulate over the row, so they are in float32 for any dtype of the tokens.
+and R. States accumulate over the row, so they are in float32 for any dtype of the tokens. Gates and states are taps;
+an edit changes all that follows in the row. Their values at padding have no meaning.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
 from saccade.module import Module
 from saccade.ops.project import project
+from saccade.ops.recurrence import Carried, time_first
 from saccade.types import Count, Part, State
-
-Rule = Callable[[Float[Array, 'D F'], PyTree, Float[Array, 'B F']], PyTree]
 
 
 @struct.dataclass
 class Recurrence:
-    """Weights of a cell and its step function, a pure function of arrays for the body of a scan.
-
-    Attributes:
-        inputs, recurrent, bias: U, R and b.
-        rule: function of R, a state and u that returns the next state.
-    """
+    """Weights of a cell, made before its loop. Attributes: inputs, recurrent and bias, U, R and b."""
 
     inputs: Float[Array, 'E F']
     recurrent: Float[Array, 'D F']
     bias: Float[Array, ' F']
-    rule: Rule = struct.field(pytree_node=False)
 
     def products(self, x: Float[Array, '*B _'], first: int = 0) -> Float[Array, '*B F']:
         """Return x U, with the rows of U from `first` on: known inputs are projected before the scan."""
         return project(x, self.inputs[first : first + x.shape[-1]])
-
-    def __call__(self, state: PyTree, u: Float[Array, 'B F']) -> PyTree:
-        return self.rule(self.recurrent, state, u.astype(jnp.float32) + self.bias)
 
 
 class Cell(Module):
@@ -59,8 +49,8 @@ class Cell(Module):
 
     squares: ClassVar[int]  # number of D x D matrices in R: F = squares D
 
-    def rule(self) -> Rule:
-        """Return the equation of the cell, as a pure function. Abstract."""
+    def advance(self, R: Float[Array, 'D F'], state: State, u: Float[Array, 'B F']) -> State:
+        """Return the next state, by the equation of the cell, in float32. Abstract."""
         raise NotImplementedError
 
     def start(self, batch: int) -> State:
@@ -81,13 +71,46 @@ class Cell(Module):
         D, squares = self.width, self.squares
         inputs = parameter(self, 'inputs', 'D -> X', self.kernel_init(), (width, squares * D))
         recurrent = parameter(self, 'recurrent', 'D -> X', self._squares, (D, squares * D))
-        return Recurrence(inputs, recurrent, parameter(self, 'bias', 'X', lambda key: self.bias()), self.rule())
+        return Recurrence(inputs, recurrent, parameter(self, 'bias', 'X', lambda key: self.bias()))
+
+    def step(self, weights: Recurrence, state: State, u: Float[Array, 'B F']) -> State:
+        """Return the state after one token; u is its x U."""
+        return self.advance(weights.recurrent, state, u.astype(jnp.float32) + weights.bias)
+
+    def run(
+        self,
+        weights: Recurrence,
+        u: Float[Array, 'B T F'],
+        segments: Int[Array, 'B T'],
+        carried: Carried,
+        reverse: bool = False,
+    ) -> tuple[Float[Array, 'B T D'], Carried]:
+        """Run over all tokens; return the hidden state at each, and the carry after the last.
+
+        Padding does not change the state, and a document starts from zeros.
+
+        Args:
+            u: x U.
+            reverse: run from the last token to the first.
+        """
+
+        def body(cell: Cell, carried: Carried, this: tuple[Array, Array]) -> tuple[Carried, Array]:
+            u, segment = this
+            after = carried.after(lambda state: cell.step(weights, state, u), segment)
+            return after, cell.hidden(after.state)
+
+        carried, y = self.scan(body, carried, (time_first(u), time_first(segments)), reverse)
+        return time_first(y), carried
 
     def __call__(self, state: State, x: Float[Array, 'B E']) -> tuple[State, Float[Array, 'B D']]:
         """Run one step; return the new state and its hidden state."""
-        step = self.recurrence(x.shape[-1])
-        state = step(state, step.products(x))
+        weights = self.recurrence(x.shape[-1])
+        state = self.step(weights, state, weights.products(x))
         return state, self.hidden(state)
+
+    def at_token(self, name: str, value: Float[Array, 'B D']) -> Float[Array, 'B D']:
+        """Tap a value at one token."""
+        return self.tap(name, 'B T D', value[:, None])[:, 0] if self.asked(name) else value
 
     def _squares(self, key: Array, shape: tuple[int, int]) -> Float[Array, 'D F']:
         init = self.recurrent_init()

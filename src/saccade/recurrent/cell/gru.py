@@ -16,17 +16,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+from saccade.recurrent.cell.base import Cell, recurrent_product
 
 __all__ = ['GRU']
-
-
-def advance(W: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F']) -> Float[Array, 'B D']:
-    """Return the next hidden state: the gates r and z, then the candidate n, in float32."""
-    gates = 2 * h.shape[-1]
-    r, z = jnp.split(jax.nn.sigmoid(recurrent_product(h, W[:, :gates]) + u[:, :gates]), 2, axis=-1)
-    n = jnp.tanh(recurrent_product(r * h, W[:, gates:]) + u[:, gates:])
-    return z * h + (1.0 - z) * n
 
 
 class GRU(Cell):
@@ -34,6 +26,10 @@ class GRU(Cell):
 
     squares: ClassVar[int] = 3
 
-    def rule(self) -> Rule:
-        """Return the GRU's equation, `advance`."""
-        return advance
+    def advance(self, R: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F']) -> Float[Array, 'B D']:
+        """Return the next hidden state: the gates r and z, then the candidate n."""
+        gates = 2 * self.width
+        r, z = jnp.split(jax.nn.sigmoid(recurrent_product(h, R[:, :gates]) + u[:, :gates]), 2, axis=-1)
+        r, z = self.at_token('reset_gate', r), self.at_token('update_gate', z)
+        n = self.at_token('candidate', jnp.tanh(recurrent_product(r * h, R[:, gates:]) + u[:, gates:]))
+        return self.at_token('state', z * h + (1.0 - z) * n)

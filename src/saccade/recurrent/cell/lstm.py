@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+from saccade.recurrent.cell.base import Cell, recurrent_product
 
 __all__ = ['LSTM']
 
@@ -34,13 +34,6 @@ class LSTMState:
     c: Float[Array, 'B D']
 
 
-def advance(W: Float[Array, 'D F'], state: LSTMState, u: Float[Array, 'B F']) -> LSTMState:
-    """Return the next hidden state and memory cell: the gates i, f, o and the candidate g, in float32."""
-    i, f, g, o = jnp.split(recurrent_product(state.h, W) + u, 4, axis=-1)
-    c = jax.nn.sigmoid(f) * state.c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return LSTMState(jax.nn.sigmoid(o) * jnp.tanh(c), c)
-
-
 class LSTM(Cell):
     """Long short-term memory.
 
@@ -51,9 +44,13 @@ class LSTM(Cell):
 
     squares: ClassVar[int] = 4
 
-    def rule(self) -> Rule:
-        """Return the LSTM's equation, `advance`."""
-        return advance
+    def advance(self, R: Float[Array, 'D F'], state: LSTMState, u: Float[Array, 'B F']) -> LSTMState:
+        """Return the next hidden state and memory cell: the gates i, f, o and the candidate g."""
+        i, f, g, o = jnp.split(recurrent_product(state.h, R) + u, 4, axis=-1)
+        f, i = self.at_token('forget_gate', jax.nn.sigmoid(f)), self.at_token('input_gate', jax.nn.sigmoid(i))
+        c = self.at_token('memory', f * state.c + i * self.at_token('candidate', jnp.tanh(g)))
+        o = self.at_token('output_gate', jax.nn.sigmoid(o))
+        return LSTMState(self.at_token('state', o * jnp.tanh(c)), c)
 
     def start(self, batch: int) -> LSTMState:
         """Return zeros for h and c."""

@@ -14,7 +14,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+from saccade.recurrent.cell.base import Cell, recurrent_product
 from saccade.types import Part
 
 __all__ = ['RNN']
@@ -30,10 +30,6 @@ class RNN(Cell):
 
     squares: ClassVar[int] = 1
 
-    def rule(self) -> Rule:
-        """Return the equation activation(h W + u) as a function of W, h and u."""
-
-        def advance(W: Float[Array, 'D D'], h: Float[Array, 'B D'], u: Float[Array, 'B D']) -> Float[Array, 'B D']:
-            return self.activation(recurrent_product(h, W) + u)
-
-        return advance
+    def advance(self, R: Float[Array, 'D D'], h: Float[Array, 'B D'], u: Float[Array, 'B D']) -> Float[Array, 'B D']:
+        """Return the next hidden state, activation(h R + u)."""
+        return self.at_token('state', self.activation(recurrent_product(h, R) + u))

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+from saccade.recurrent.cell.base import Cell, recurrent_product
 
 __all__ = ['SLSTM']
 
@@ -36,18 +36,6 @@ class SLSTMState:
     m: Float[Array, 'B D']
 
 
-def advance(W: Float[Array, 'D F'], state: SLSTMState, u: Float[Array, 'B F']) -> SLSTMState:
-    """Return the next state, in float32: the gates i, f, o and the candidate z."""
-    i, f, z, o = jnp.split(recurrent_product(state.h, W) + u, 4, axis=-1)
-    old = state.m + jax.nn.log_sigmoid(f)
-    # After the first token n is at least 1: the highest weight is stored as 1.
-    m = jnp.where(state.n == 0, i, jnp.maximum(old, i))
-    kept = jnp.where(state.n == 0, 0.0, jnp.exp(jnp.minimum(old - m, 0.0)))
-    written = jnp.exp(i - m)
-    c, n = kept * state.c + written * jnp.tanh(z), kept * state.n + written
-    return SLSTMState(jax.nn.sigmoid(o) * c / n, c, n, m)
-
-
 class SLSTM(Cell):
     """sLSTM cell.
 
@@ -58,9 +46,18 @@ class SLSTM(Cell):
 
     squares: ClassVar[int] = 4
 
-    def rule(self) -> Rule:
-        """Return the sLSTM's equation, `advance`."""
-        return advance
+    def advance(self, R: Float[Array, 'D F'], state: SLSTMState, u: Float[Array, 'B F']) -> SLSTMState:
+        """Return the next state: the gates i, f, o and the candidate z; i, f, c and n as divided by exp(m)."""
+        i, f, z, o = jnp.split(recurrent_product(state.h, R) + u, 4, axis=-1)
+        old = state.m + jax.nn.log_sigmoid(f)
+        # After the first token n is at least 1: the highest weight is stored as 1.
+        m = jnp.where(state.n == 0, i, jnp.maximum(old, i))
+        kept = jnp.where(state.n == 0, 0.0, jnp.exp(jnp.minimum(old - m, 0.0)))
+        f, i = self.at_token('forget_gate', kept), self.at_token('input_gate', jnp.exp(i - m))
+        c, n = f * state.c + i * self.at_token('candidate', jnp.tanh(z)), f * state.n + i
+        c, n = self.at_token('memory', c), self.at_token('normaliser', n)
+        o = self.at_token('output_gate', jax.nn.sigmoid(o))
+        return SLSTMState(self.at_token('state', o * c / n), c, n, m)
 
     def start(self, batch: int) -> SLSTMState:
         """Return zeros for h, c, n and m."""

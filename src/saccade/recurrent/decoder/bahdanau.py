@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.recurrent.decoder.base import AttentionDecoder, Decoded, Inputs, Writing, joined, one_by_one
+from saccade.recurrent.decoder.base import AttentionDecoder, Decoded, Inputs, Writing, joined
 from saccade.types import Count, LayerContext, PRNGKey
 
 __all__ = ['Bahdanau']
@@ -36,14 +36,16 @@ class Bahdanau(AttentionDecoder):
         C = memory.values.shape[-1]
         steps, attender = self.stack.recurrences(E + C), self.attender(C)
 
-        def write(cells: tuple, u: Array, layer_context: LayerContext, key: PRNGKey | None) -> tuple[tuple, tuple]:
-            output = attender(self.stack.hidden(cells)[:, None], layer_context, memory, key)
+        def write(
+            decoder: Bahdanau, cells: tuple, u: Array, layer_context: LayerContext, key: PRNGKey | None
+        ) -> tuple[tuple, tuple]:
+            output = decoder.attend(attender, decoder.stack.hidden(cells)[:, None], layer_context, memory, key)
             u = u + steps[0].products(output.context[:, 0], first=E)
-            cells = self.stack.one(steps, u, cells, key)
-            return cells, (self.stack.hidden(cells), output)
+            cells = decoder.stack.one(steps, u, cells, key)
+            return cells, (decoder.stack.hidden(cells), output)
 
         keys = self.keys(x.shape[1], train)
-        cells, (hidden, output) = one_by_one(write, state.cells, steps[0].products(x), layer_context, keys)
+        cells, (hidden, output) = self.one_by_one(write, state.cells, steps[0].products(x), layer_context, keys)
         output = joined(output)
         weights = self.reported(output, memory.segments.shape[1])
         seen = jnp.concatenate([hidden.astype(x.dtype), x, output.context], axis=-1)

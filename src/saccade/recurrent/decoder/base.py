@@ -12,15 +12,16 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.module import Module
 from saccade.ops.recurrence import held, time_first
+from saccade.ops.scoring import weighted_values
 from saccade.recurrent.cell.base import Cell
-from saccade.recurrent.decoder.attention_base import Attender, AttentionOutput, over_source
+from saccade.recurrent.decoder.attention_base import Attender, AttentionOutput, EncodedSource, over_source
 from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, Part, PRNGKey, Share
 
 Inputs = Float[Array, 'B T E']
 Decoded = tuple[Float[Array, 'B T D'], Float[Array, 'B T S'] | None, 'Writing']  # outputs, attention weights, state
-Write = Callable[[Any, Float[Array, 'B F'], LayerContext, PRNGKey | None], tuple[Any, PyTree]]
+Write = Callable[[Any, Any, Float[Array, 'B F'], LayerContext, PRNGKey | None], tuple[Any, PyTree]]
 
 
 @struct.dataclass
@@ -71,33 +72,48 @@ class AttentionDecoder(Module):
         """Return the PRNG key of sampling and dropout; None if not training."""
         return self.make_rng('dropout') if train and self.has_rng('dropout') else None
 
+    def one_by_one(
+        self, write: Write, carry: Any, u: Float[Array, 'B T F'], layer_context: LayerContext, keys: PRNGKey | None
+    ) -> tuple[Any, PyTree]:
+        """Run `write` token by token; return the carry, unchanged by padding, and the outputs of all tokens."""
+
+        def body(decoder: Any, carry: Any, this: tuple[Array, ...]) -> tuple[Any, PyTree]:
+            u, positions, segments, key = this
+            new, made = write(decoder, carry, u, LayerContext(positions[:, None], segments[:, None]), key)
+            return held(segments != 0, new, carry), made
+
+        tokens = (time_first(u), time_first(layer_context.positions), time_first(layer_context.numbered), keys)
+        carry, made = self.scan(body, carry, tokens)
+        return carry, jax.tree.map(time_first, made)
+
     def keys(self, tokens: int, train: bool) -> PRNGKey | None:
         """Return a PRNG key for each token; None if not training."""
         key = self.key(train)
         return None if key is None else jax.random.split(key, tokens)
 
+    def attend(
+        self,
+        attender: Attender,
+        states: Float[Array, 'B T D'],
+        layer_context: LayerContext,
+        memory: EncodedSource,
+        key: PRNGKey | None,
+    ) -> AttentionOutput:
+        """Attend with decoder states to the source; the weights over all source tokens and the context are taps."""
+        output = attender(states, layer_context, memory, key)
+        if self.asked('pattern'):
+            weights = self.tap('pattern', 'B N T S', over_source(output, memory.segments.shape[1]))
+            _, values = memory.heads()
+            context = weighted_values(weights, values, values.dtype)[:, :, 0]
+            output = output.replace(context=context, weights=weights[:, 0], first=None)
+        return output.replace(context=self.tap('context', 'B T D', output.context))
+
     def reported(self, output: AttentionOutput, sources: int) -> Float[Array, 'B T S']:
-        """Return the attention weights and show them; sow the estimator's report in 'choices'."""
+        """Return the attention weights; sow the estimator's report in 'choices'."""
         weights = over_source(output, sources)
-        self.show('pattern', 'B N T S', lambda: weights)
         if output.report and not self.is_initializing():
             self.sow('choices', 'attention', output.report)
         return weights[:, 0]
-
-
-def one_by_one(
-    write: Write, carry: Any, u: Float[Array, 'B T F'], layer_context: LayerContext, keys: PRNGKey | None
-) -> tuple[Any, PyTree]:
-    """Run `write` token by token; return the carry, which padding does not change, and the outputs of all tokens."""
-
-    def body(carry: Any, this: tuple[Array, ...]) -> tuple[Any, PyTree]:
-        u, positions, segments, key = this
-        new, made = write(carry, u, LayerContext(positions[:, None], segments[:, None]), key)
-        return held(segments != 0, new, carry), made
-
-    tokens = (time_first(u), time_first(layer_context.positions), time_first(layer_context.numbered), keys)
-    carry, made = jax.lax.scan(body, carry, tokens)
-    return carry, jax.tree.map(time_first, made)
 
 
 def joined(output: AttentionOutput) -> AttentionOutput:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from saccade.ops.recurrence import Carried, run
+from saccade.ops.recurrence import Carried
 from saccade.recurrent.cell.base import Cell, Recurrence
 from saccade.types import Count, Part, PRNGKey, Share
 
@@ -29,7 +29,7 @@ class Layers(nn.Module):
         self.cells = [self.cell(name=f'layer_{layer}') for layer in range(self.layers)]
 
     def recurrences(self, width: int) -> list[Recurrence]:
-        """Return the step of each layer; `width` is that of the first layer's inputs."""
+        """Return the weights of each layer; `width` is that of the first layer's inputs."""
         return [cell.recurrence(cell.width if layer else width) for layer, cell in enumerate(self.cells)]
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
@@ -56,7 +56,7 @@ class Layers(nn.Module):
         key, real, after, hidden = self.key(train), (segments != 0).astype(jnp.int32), [], None
         for layer, (cell, step, state) in enumerate(zip(self.cells, steps, states, strict=True)):
             u = u if layer == 0 else step.products(self._dropped(hidden.astype(step.inputs.dtype), key, layer))
-            hidden, carried = run(step, cell.hidden, u, real, Carried(state, jnp.ones_like(real[:, 0])))
+            hidden, carried = cell.run(step, u, real, Carried(state, jnp.ones_like(real[:, 0])))
             after.append(carried.state)
         return hidden, tuple(after)
 
@@ -65,11 +65,11 @@ class Layers(nn.Module):
     ) -> tuple[PyTree, ...]:
         """Run one token through all layers; return their new states."""
         after = []
-        for layer, (step, state) in enumerate(zip(steps, states, strict=True)):
+        for layer, (cell, step, state) in enumerate(zip(self.cells, steps, states, strict=True)):
             if layer:
                 below = self.cells[layer - 1].hidden(after[-1]).astype(step.inputs.dtype)
                 u = step.products(self._dropped(below, key, layer))
-            after.append(step(state, u))
+            after.append(cell.step(step, state, u))
         return tuple(after)
 
     def _dropped(self, x: Array, key: PRNGKey | None, layer: int) -> Array:

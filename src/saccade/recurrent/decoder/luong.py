@@ -19,14 +19,16 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.decoder.attention_base import AttentionOutput
-from saccade.recurrent.decoder.base import AttentionDecoder, Decoded, Inputs, Writing, joined, one_by_one
+from saccade.recurrent.decoder.base import AttentionDecoder, Decoded, Inputs, Writing, joined
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, LayerContext, PRNGKey
 
 __all__ = ['Luong']
 
 Written = tuple[Float[Array, 'B T D'], AttentionOutput, Writing]
-Attend = Callable[[Float[Array, 'B T D'], LayerContext, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]]
+Attend = Callable[
+    ['Luong', Float[Array, 'B T D'], LayerContext, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]
+]
 
 
 class Luong(AttentionDecoder):
@@ -53,11 +55,11 @@ class Luong(AttentionDecoder):
         attender, kernel = self.attender(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
 
         def attend(
-            hidden: Float[Array, 'B T D'], layer_context: LayerContext, key: PRNGKey | None
+            decoder: Luong, hidden: Float[Array, 'B T D'], layer_context: LayerContext, key: PRNGKey | None
         ) -> tuple[Float[Array, 'B T D'], AttentionOutput]:
-            output = attender(hidden, layer_context, memory, key)
+            output = decoder.attend(attender, hidden, layer_context, memory, key)
             both = jnp.concatenate([output.context, hidden.astype(output.context.dtype)], axis=-1)
-            return jnp.tanh(project(both, kernel)), output
+            return decoder.tap('attentional_state', 'B T D', jnp.tanh(project(both, kernel))), output
 
         write = self._fed if self.input_feeding else self._at_once
         y, output, state = write(attend, x, layer_context, state, train)
@@ -66,20 +68,22 @@ class Luong(AttentionDecoder):
     def _at_once(self, attend: Attend, x: Inputs, layer_context: LayerContext, state: Writing, train: bool) -> Written:
         steps = self.stack.recurrences(x.shape[-1])
         hidden, cells = self.stack.whole(steps, steps[0].products(x), layer_context.numbered, state.cells, train)
-        return *attend(hidden, layer_context, self.key(train)), state.replace(cells=cells)
+        return *attend(self, hidden, layer_context, self.key(train)), state.replace(cells=cells)
 
     def _fed(self, attend: Attend, x: Inputs, layer_context: LayerContext, state: Writing, train: bool) -> Written:
         E = x.shape[-1]
         steps = self.stack.recurrences(E + state.fed.shape[-1])
 
-        def write(carry: tuple, u: Array, layer_context: LayerContext, key: PRNGKey | None) -> tuple[tuple, tuple]:
+        def write(
+            decoder: Luong, carry: tuple, u: Array, layer_context: LayerContext, key: PRNGKey | None
+        ) -> tuple[tuple, tuple]:
             cells, fed = carry
-            cells = self.stack.one(steps, u + steps[0].products(fed, first=E), cells, key)
-            y, output = attend(self.stack.hidden(cells)[:, None], layer_context, key)
+            cells = decoder.stack.one(steps, u + steps[0].products(fed, first=E), cells, key)
+            y, output = attend(decoder, decoder.stack.hidden(cells)[:, None], layer_context, key)
             return (cells, y[:, 0]), (y[:, 0], output)
 
         u, keys = steps[0].products(x), self.keys(x.shape[1], train)
-        (cells, fed), (y, output) = one_by_one(write, (state.cells, state.fed), u, layer_context, keys)
+        (cells, fed), (y, output) = self.one_by_one(write, (state.cells, state.fed), u, layer_context, keys)
         return y, joined(output), state.replace(cells=cells, fed=fed)
 
 

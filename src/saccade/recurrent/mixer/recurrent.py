@@ -19,7 +19,7 @@ from saccade.axes import parameter
 from saccade.module import Layer
 from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
-from saccade.ops.recurrence import Carried, run
+from saccade.ops.recurrence import Carried
 from saccade.recurrent.cell.base import Cell
 from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, UserError
 
@@ -58,10 +58,10 @@ class Recurrent(Layer):
         segments = own_segments(self, context)
         state = self.init_state(x, 0) if state is None else state
         cell = self.cell(name='cell')
-        step = cell.recurrence(x.shape[-1])
-        hidden, state = run(step, cell.hidden, step.products(x), segments, state)
+        weights = cell.recurrence(x.shape[-1])
+        hidden, state = cell.run(weights, weights.products(x), segments, state)
         output = parameter(self, 'output', 'D -> D', self.output_init(), (cell.width, x.shape[-1]))
-        y = project(self.tap('state', 'B T D', hidden.astype(x.dtype)), output)
+        y = project(hidden.astype(x.dtype), output)
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 
 

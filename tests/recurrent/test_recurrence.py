@@ -1,18 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A recurrence over padded and packed rows, with a step that anyone can follow: a running sum."""
+"""A recurrence over padded and packed rows, with a cell that anyone can follow: a running sum."""
 
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.ops.recurrence import Carried, run
+from saccade.ops.recurrence import Carried
+from saccade.recurrent.cell.base import Cell, Recurrence
 
 U = jnp.array([[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]])[..., None]
+NO_WEIGHTS = Recurrence(jnp.zeros((1, 1)), jnp.zeros((1, 1)), jnp.zeros(1))
+
+
+class Sum(Cell):
+    squares = 1
+
+    def advance(self, R, state, u):
+        return state + u
 
 
 def summed(segments, reverse=False, start=0.0, before=0):
     carried = Carried(jnp.full((1, 1), start), jnp.array([before]))
-    y, after = run(jnp.add, lambda state: state, U, jnp.array([segments]), carried, reverse)
+    given = NO_WEIGHTS, U, jnp.array([segments]), carried, reverse
+    y, after = Sum(width=1).apply({}, *given, method='run')
     return y[0, :, 0].tolist(), after.state.item(), after.segment.item()
 
 
