@@ -94,7 +94,11 @@ class ScheduledSampling(Translation):
     schedule: Part | None = None
 
     reads: ClassVar[tuple[str, ...]] = (*Translation.reads, 'row')
-    reports: ClassVar[tuple[Metric, ...]] = (*Translation.reports, replace(LOSS, name='own_loss'))
+
+    @property
+    def evaluates(self) -> tuple[Metric, ...]:
+        """Metrics of Translation, and the loss after the model's own tokens."""
+        return (*super().evaluates, replace(LOSS, name='own_loss'))
 
     def at_step(self, step: Int[Array, '']) -> 'ScheduledSampling':
         """Return the task with the ratio of a training step."""
