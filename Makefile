@@ -10,7 +10,7 @@ SAMPLE ?= 1
 MINUTES ?= 10
 ARGUMENTS ?=
 
-.PHONY: train test long oracle docs lint accelerator format clean
+.PHONY: train test long oracle docs notebooks lint accelerator format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
@@ -34,6 +34,10 @@ accelerator:
 # The documentation, in build/docs/index.html. Warnings are errors; all is built anew, as each page lists all others.
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going --quiet --fresh-env --write-all docs build/docs
+
+# Jupyter with the notebooks on the lecture notes, in the browser.
+notebooks: $(VENV)/.installed-notebooks
+	$(BIN)/python -m jupyter lab docs/notebooks
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

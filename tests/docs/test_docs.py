@@ -3,18 +3,14 @@
 """The documentation is true: its Python runs; its commands name launchers, flags, fields and files that are there."""
 
 import functools
-import json
 import re
 import shlex
 import sys
-import tempfile
 import textwrap
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import matplotlib.pyplot as plt
 import pytest
 
 from saccade.analysis.reference import Flag, launcher_flags
@@ -26,7 +22,6 @@ from saccade.types import UserError
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / 'README.md', *sorted(path for path in (ROOT / 'docs').rglob('*.md') if path.parent.name != 'reference')]
 QUICKSTART = 'experiments/causal_lm/quickstart.py'
-NOTEBOOKS = sorted((ROOT / 'docs').glob('*.ipynb'))
 PYTHON = re.compile(r'^( *)```python\n(.*?)^\1```$', re.M | re.S)
 SHELL = re.compile(r'^ *```shell\n(.*?)^ *```$|^((?: {4}[^\n]*\n)+)', re.M | re.S)  # README.md has indented lines
 COMMAND = re.compile(r'^(?:srun \S+ )?python (launch/\w+\.py.*)')
@@ -42,11 +37,6 @@ def flags_of(launcher: Path) -> dict[str, Flag]:
     """Flags by name; the entry point of all launchers defines some too."""
     shared = ROOT / 'src/saccade/train/process/main.py'
     return {flag.name: flag for flag in (*launcher_flags(launcher), *launcher_flags(shared))}
-
-
-def code_cells(notebook: Path) -> list[dict[str, Any]]:
-    """Cells of a notebook that are code."""
-    return [cell for cell in json.loads(notebook.read_text())['cells'] if cell['cell_type'] == 'code']
 
 
 def shell_lines(text: str) -> list[str]:
@@ -153,27 +143,6 @@ def test_its_python_runs(page, monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look their own module up
     for _, block in PYTHON.findall(page.read_text()):
         exec(compile(textwrap.dedent(block), str(page), 'exec'), vars(module))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize('notebook', NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_from_its_first_cell_to_its_last(notebook, tmp_path, monkeypatch):
-    monkeypatch.setenv('SACCADE_CACHE', str(tmp_path / 'cache'))
-    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
-    plt.switch_backend('agg')
-    module = types.ModuleType(f'notebook_{notebook.stem}')
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    for cell in code_cells(notebook):
-        exec(compile(''.join(cell['source']), str(notebook), 'exec'), vars(module))
-    plt.close('all')
-
-
-@pytest.mark.parametrize('notebook', NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_was_saved_as_it_runs_without_errors_and_is_small(notebook):
-    cells = code_cells(notebook)
-    assert [cell['execution_count'] for cell in cells] == list(range(1, len(cells) + 1))
-    assert not [output for cell in cells for output in cell['outputs'] if output['output_type'] == 'error']
-    assert len(notebook.read_bytes()) < 200_000
 
 
 def test_the_letters_of_axes_are_a_table():
