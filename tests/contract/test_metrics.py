@@ -153,7 +153,7 @@ EVALUATIONS = {  # by the class of the task: tasks, predictions and a split
 @pytest.mark.parametrize('task', EVALUATIONS, ids=lambda task: task.__name__)
 def test_what_an_evaluator_measures_is_what_it_declares(task):
     made, predictions, split = EVALUATIONS[task]
-    in_totals = {'own_loss'} if task == 'ScheduledSampling' else set()  # of evaluation alone, batch by batch
+    in_totals = {'own_loss'} if task is ScheduledSampling else set()  # of evaluation alone, batch by batch
     assert names(made.evaluates) == made.evaluate(predictions, split).keys() | in_totals
     for name, each in made.evaluate(predictions, split).items():
         metric = next(metric for metric in made.evaluates if metric.name == name)
