@@ -202,7 +202,7 @@ def settings_of(family: str, config: Mapping[str, Any]) -> tuple[Settings, dict[
     found = find_family(family)
     settings = found.keys.settings(config)
     spec = found.spec(settings, found.heads_of(settings))
-    found.inputs(settings)
+    found.inputs_of(settings)
     return settings, spec
 
 
@@ -217,7 +217,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
 def configs(family: str) -> Iterator[dict[str, Any]]:
     """The default config of each architecture of a family, without what the class derives from other keys."""
     default = defaults(getattr(transformers, CASES[family].name).config_class)
-    for architecture in find_family(family).heads or (CASES[family].name,):
+    for architecture in find_family(family).architectures:
         yield default | {'architectures': [architecture]}
 
 

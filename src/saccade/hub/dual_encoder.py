@@ -9,10 +9,8 @@ patch kernel [out, channels, rows, columns].
 
 from typing import Any
 
-import numpy as np
-
 from saccade.hub.encoder import Words, attention, layers, norm
-from saccade.hub.family import CONTEXT, Weight
+from saccade.hub.family import ONE_TEXT, Weight
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Config, Free, Inner, Setting
 from saccade.hub.vision import Places, grid_positions, image
@@ -98,7 +96,12 @@ def of_texts() -> dict[str, Any]:
 
 def inputs(config: Config) -> tuple[Any, ...]:
     """One image of zeros and one text, as the model reads them."""
-    return image(read(config, 'vision_config', dict))[0], np.zeros((1, 1), np.int32), CONTEXT
+    return one_image(config)[0], *ONE_TEXT
+
+
+def one_image(config: Config) -> tuple[Any, ...]:
+    """One image of zeros, as the encoder of images reads it without that of texts."""
+    return image(read(config, 'vision_config', dict))
 
 
 def weights(patches: str) -> tuple[Weight, ...]:

@@ -6,6 +6,7 @@ Gemma Team 2024, "Gemma: Open Models Based on Gemini Research and Technology", h
 and settings are as in `GemmaForCausalLM` in transformers.
 """
 
+from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.llama import NORM, family, template
 from saccade.hub.template import Activation, RootOfWidth, Setting
@@ -24,6 +25,7 @@ FAMILY = family(
         required={**CAUSAL, 'use_bidirectional_attention': None},
         defaults={'head_dim': 256, 'num_key_value_heads': 16},
     ),
+    heads=of_decoder('Gemma', SEQUENCES, TOKENS),
     like='llama',
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from saccade.hub.family import Weight
+from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import layers, listed
 from saccade.hub.llama import NORM, WEIGHTS, family, template
@@ -86,6 +87,7 @@ FAMILY = family(
         },
         nullable=('sliding_window', 'final_logit_softcapping', 'attn_logit_softcapping'),
     ),
+    heads=of_decoder('Gemma2', SEQUENCES, TOKENS),
     like='llama',
     weights=SANDWICH,
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},

@@ -79,6 +79,6 @@ class Keys:
                 found[key] = keys.settings(found[key], f'{at}{key}.')
         found |= {key: found[other] for other, key in self.replaces.items() if found.get(other)}
         found = {**self.defaults, **found, **self.fixed}
-        for key, value in {**_REQUIRED, **self.required}.items():
+        for key, value in {**_REQUIRED, **self.required, **self.fixed}.items():
             require(Settings(found, at), key, value)
         return Settings(found, at)

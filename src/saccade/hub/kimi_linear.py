@@ -173,6 +173,7 @@ FAMILY = family(
             'linear_head_dim': 128, 'linear_num_heads': 32,
         },
     ),
+    heads={},
     like='llama',
     weights=(
         *(weight for weight in WEIGHTS if 'self_attn' not in weight.theirs),

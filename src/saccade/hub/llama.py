@@ -9,7 +9,9 @@ Touvron et al. 2023, https://arxiv.org/abs/2302.13971, and its successors up to 
 from collections.abc import Mapping
 from typing import Any
 
+from saccade.hub.causal import family as decoders
 from saccade.hub.family import Family, Weight
+from saccade.hub.heads import of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.rope import Rope
 from saccade.hub.template import Activation, Free, HeadWidth, InnerWidth, Kernel, Setting
@@ -102,15 +104,16 @@ def template(
 
 
 def family(architecture: str, template: Mapping[str, Any], keys: Keys, **more: Any) -> Family:
-    """Return a family whose tensors have the names of Llama's. Args: more, fields of `Family` that differ."""
+    """Return a family whose tensors and heads have the names of Llama's. Args: more, fields of `Family` that differ."""
     fields = {
         'weights': WEIGHTS,
         'prefix': 'model.',
         'copies': {'lm_head.weight': 'embed_tokens.weight'},
         'ignored': r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
-        'outside': r'lm_head\.weight',
+        'heads': of_decoder(architecture.removesuffix('ForCausalLM')),
+        'outside': r'(lm_head|score|qa_outputs)\..*',
     }
-    return Family(template, architecture=architecture, keys=keys, **{**fields, **more})
+    return decoders(template, architecture=architecture, keys=keys, **{**fields, **more})
 
 
 FAMILY = family(

@@ -8,6 +8,7 @@ Jiang et al. 2023, "Mistral 7B", https://arxiv.org/abs/2310.06825; names and set
 
 from typing import Any
 
+from saccade.hub.heads import of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.llama import NO_BIAS, family, template
 from saccade.hub.setting import read
@@ -44,6 +45,7 @@ FAMILY = family(
         defaults={'num_key_value_heads': 8, 'sliding_window': 4096},
         nullable=('sliding_window',),
     ),
+    heads=of_decoder('Mistral', spans=''),
     like='llama',
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -6,6 +6,7 @@ Groeneveld et al. 2024, "OLMo: Accelerating the Science of Language Models", htt
 settings are as in `OlmoForCausalLM` in transformers.
 """
 
+from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.llama import EQUAL_HEADS, family, template
 from saccade.hub.template import Setting
@@ -17,6 +18,7 @@ FAMILY = family(
     'OlmoForCausalLM',
     template({**EQUAL_HEADS, 'bias': _BIAS, 'output_bias': _BIAS}, {'bias': False}, _NORM),
     Keys(required={**CAUSAL, 'clip_qkv': None}),
+    heads=of_decoder('Olmo', SEQUENCES),
     like='llama',
     tokens={'eos_token_id': 50279, 'pad_token_id': 1},
 )

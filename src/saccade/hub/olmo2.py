@@ -7,6 +7,7 @@ transformers.
 """
 
 from saccade.hub.gemma2 import SANDWICH
+from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.llama import NORM, QUERY_KEY_NORMS, family, template
 from saccade.hub.template import Setting
@@ -20,6 +21,7 @@ FAMILY = family(
     'Olmo2ForCausalLM',
     _MODEL | {'block': {**_MODEL['block'], **_BLOCK}},
     Keys(required=CAUSAL, defaults={'rms_norm_eps': 1e-5}),
+    heads=of_decoder('Olmo2', SEQUENCES),
     like='llama',
     weights=(*SANDWICH, *QUERY_KEY_NORMS),
     tokens={'eos_token_id': 50279, 'pad_token_id': 1},

@@ -7,6 +7,7 @@ Abdin et al. 2024, "Phi-3 Technical Report", https://arxiv.org/abs/2404.14219; n
 """
 
 from saccade.hub.family import Weight
+from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.llama import EQUAL_HEADS, NO_BIAS, WEIGHTS, family, template
 from saccade.hub.mistral import WINDOW, SlidingWindow
@@ -40,6 +41,7 @@ FAMILY = family(
         defaults={'rms_norm_eps': 1e-5},
         nullable=('sliding_window',),
     ),
+    heads=of_decoder('Phi3', SEQUENCES, TOKENS),
     like='llama',
     weights=(*(weight for weight in WEIGHTS if weight.ours[0] not in _HELD), *_FUSED),
     tokens={'bos_token_id': 1, 'eos_token_id': 32000, 'pad_token_id': 32000},

@@ -3,19 +3,19 @@
 """SigLIP: attention pooling of an image; a text is pooled at its last position, padding included.
 
 Zhai et al. 2023, "Sigmoid Loss for Language Image Pre-Training", https://arxiv.org/abs/2303.15343; names and settings
-of `SiglipModel` in transformers. Its tokenizer lower-cases texts and removes punctuation first; a tokenizer.json may
-omit these steps.
+of `SiglipModel` and `SiglipForImageClassification` in transformers; the latter does not use attention pooling. Its
+tokenizer lower-cases texts and removes punctuation first; a tokenizer.json may omit these steps.
 """
 
 from typing import Any
 
-from saccade.hub.dual_encoder import IMAGE, inputs, of_images, of_texts, pooling, tower, weights
+from saccade.hub.dual_encoder import IMAGE, inputs, of_images, of_texts, one_image, pooling, tower, weights
 from saccade.hub.encoder import affine, norm
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Family, Trunk, Weight, alone
 from saccade.hub.keys import Keys
-from saccade.hub.setting import read
-from saccade.hub.template import Config, Free, MismatchError, Place, Setting
-from saccade.hub.vision import channels
+from saccade.hub.setting import read, require
+from saccade.hub.template import Both, Config, Free, MismatchError, Place, Setting
+from saccade.hub.vision import channels, classifier
 
 _POOLING = 'vision_model.head'
 _POOLED = 'image/pooled_head'
@@ -25,10 +25,7 @@ _TOWER = {
     'hidden_size': 768, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 12,
     'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-6, 'attention_dropout': 0.0,
 }  # fmt: skip
-_IMAGE = Keys(
-    required={'vision_use_head': True},
-    defaults=_TOWER | {'num_channels': 3, 'image_size': 224, 'patch_size': 16},
-)
+_IMAGE = Keys(defaults=_TOWER | {'num_channels': 3, 'image_size': 224, 'patch_size': 16})
 _TEXT = Keys(defaults=_TOWER | {'vocab_size': 32000, 'max_position_embeddings': 64})
 
 
@@ -51,22 +48,41 @@ class _Projected(Setting):
         return read(text, 'projection_size', int, read(text, 'hidden_size', int))
 
 
+_POOLS = f'{IMAGE}vision_use_head'
+
+
+def _pools(config: Config) -> None:
+    require(read(config, 'vision_config', dict), 'vision_use_head', True)
+
+
+def _no_classes(classes: int | None) -> dict[str, Any]:
+    if classes is not None:
+        raise MismatchError(f'is {classes}, which must be None')
+    return {_POOLS: True}
+
+
+_IMAGES = {
+    **tower('vision_config', 'Full'),
+    **of_images(tokens=0),
+    'embed': {
+        'use': 'embed.patch:PatchEmbedding',
+        'patch': Setting('vision_config.patch_size', int),
+        'bias': Free(True),
+    },
+}
+_CLASSIFIER = classifier('mean', Both(lambda config: 0.0, lambda rate: {_POOLS: False}))
 TEMPLATE = {
     'use': 'model.dual_encoder:DualEncoder',
     'logit_scale': Free(1 / 0.07),  # at first; the parameters count
     'max_scale': Free(None),
     'logit_bias': _LogitBias(0.0),
     'image': {
-        **tower('vision_config', 'Full'),
-        **of_images(tokens=0),
-        'embed': {
-            'use': 'embed.patch:PatchEmbedding',
-            'patch': Setting('vision_config.patch_size', int),
-            'bias': Free(True),
-        },
+        **_IMAGES,
         'heads': {
             'pooled': {
-                'use': 'head.attention_pooled:AttentionPooled', 'classes': None, **pooling('vision_config'),
+                'use': 'head.attention_pooled:AttentionPooled',
+                'classes': Both(_pools, _no_classes),
+                **pooling('vision_config'),
             },
         },
     },
@@ -93,6 +109,7 @@ FAMILY = Family(
     TEMPLATE,
     (
         *weights('embed'),
+        *alone(weights('embed'), 'image/'),
         Weight(f'{_POOLING}.probe', '1 1 D -> D', (f'{_POOLED}/query',)),
         Weight(f'{_POOLING}.attention.in_proj_weight', '(part N H) D -> part D N H', _INTO_HEADS),
         Weight(
@@ -110,9 +127,11 @@ FAMILY = Family(
     ),
     prefix='',
     copies={},
-    ignored=r'(text|vision)_model\.embeddings\.position_ids',
+    ignored=r'(text|vision)_model\.embeddings\.position_ids|vision_model\.head\..*',
     keys=Keys(inner={'vision_config': _IMAGE, 'text_config': _TEXT}),
     inputs=inputs,
+    heads={'SiglipForImageClassification': (_CLASSIFIER,)},
+    trunks={'SiglipForImageClassification': Trunk(_IMAGES, one_image)},
     architecture='SiglipModel',
-    sizes=channels('image/embed/kernel', f'{IMAGE}num_channels'),
+    sizes=channels(IMAGE),
 )
