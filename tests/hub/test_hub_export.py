@@ -265,8 +265,6 @@ def test_a_model_that_no_family_holds_is_refused_by_the_nearest_and_the_field(mo
          'config.model.norm is norm.layer:LayerNorm, which must be norm.none:NoNorm'),
         ('siglip, SiglipForImageClassification', ('heads', 'pooled'), {'pool': part('ops.pool:first')},
          'config.model.heads.pooled.pool is ops.pool:first, which must be ops.pool:mean'),
-        ('siglip', ('image', 'heads', 'pooled'), {'classes': 5},
-         'config.model.image.heads.pooled.classes is 5, which must be None'),
     ],
 )  # fmt: skip
 def test_a_head_that_the_family_lacks_is_refused_by_the_field(name, path, changes, words, tmp_path):

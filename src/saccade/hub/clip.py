@@ -8,12 +8,12 @@ format in which OpenCLIP's weights (https://github.com/mlfoundations/open_clip) 
 the mean of the patches without the last norm; such a folder has the norm all the same, and ours lacks it.
 """
 
-from saccade.hub.dual_encoder import IMAGE, inputs, layer_norm, of_images, of_texts, one_image, tower, weights
+from saccade.hub.dual_encoder import family, layer_norm, of_images, of_texts, tower, weights
 from saccade.hub.encoder import norm
-from saccade.hub.family import Family, Trunk, Weight, alone
+from saccade.hub.family import Weight, alone
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.template import Free, Setting
-from saccade.hub.vision import channels, classifier
+from saccade.hub.vision import classifier
 
 _TOWER = {
     'num_hidden_layers': 12, 'hidden_act': 'quick_gelu', 'layer_norm_eps': 1e-5, 'attention_dropout': 0.0,
@@ -74,22 +74,18 @@ _WEIGHTS = (
     *norm('vision_model.pre_layrnorm', 'image/embedding_norm'),
 )
 
-FAMILY = Family(
+FAMILY = family(
+    'CLIP',
     TEMPLATE,
-    (
+    _IMAGES | {'norm': {'use': 'norm.none:NoNorm'}},
+    classifier('mean_after_first'),
+    weights=(
         *_WEIGHTS,
         *alone(_WEIGHTS, 'image/'),
         Weight('visual_projection.weight', 'C D -> D C', ('image/pooled_head/output',)),
         Weight('text_projection.weight', 'C D -> D C', ('text/pooled_head/output',)),
         Weight('logit_scale', ' -> ', ('logit_scale',)),
     ),
-    prefix='',
-    copies={},
     ignored=r'(text|vision)_model\.embeddings\.position_ids|vision_model\.post_layernorm\.(weight|bias)',
     keys=_KEYS,
-    inputs=inputs,
-    heads={'CLIPForImageClassification': (classifier('mean_after_first'),)},
-    trunks={'CLIPForImageClassification': Trunk(_IMAGES | {'norm': {'use': 'norm.none:NoNorm'}}, one_image)},
-    architecture='CLIPModel',
-    sizes=channels(IMAGE),
 )

@@ -97,6 +97,12 @@ def alone(weights: Iterable[Weight], tower: str) -> tuple[Weight, ...]:
     return tuple(weight.at(lambda path: path.removeprefix(tower)) for weight in own)
 
 
+def instead(weights: Iterable[Weight], *others: Weight) -> tuple[Weight, ...]:
+    """Return weights with others in the place of those that hold the same parameters."""
+    held = {path for weight in others for path in weight.ours}
+    return *(weight for weight in weights if held.isdisjoint(weight.ours)), *others
+
+
 @dataclass(frozen=True)
 class Head:
     """Head of a model, in some architectures of a family.

@@ -8,15 +8,13 @@ and settings are as in `GemmaForCausalLM` in transformers.
 
 from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.llama import NORM, family, template
+from saccade.hub.llama_like import BIAS, NORM, family, template
 from saccade.hub.template import Activation, RootOfWidth, Setting
-
-_BIAS = Setting('attention_bias', bool, False)
 
 FAMILY = family(
     'GemmaForCausalLM',
     template(
-        {'bias': _BIAS, 'output_bias': _BIAS},
+        {'bias': BIAS, 'output_bias': BIAS},
         {'bias': False, 'activation': Activation('hidden_act', 'gelu_pytorch_tanh')},
         {**NORM, 'zero_centred': True},
     )

@@ -10,10 +10,10 @@ from saccade.hub.gemma2 import CENTRED, KINDS, MODEL, SANDWICH, block
 from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import layers, listed
-from saccade.hub.llama import QUERY_KEY_NORMS, family
-from saccade.hub.mistral import WINDOW, SlidingWindow
+from saccade.hub.llama_like import QUERY_KEY_NORMS, family
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
+from saccade.hub.windows import WINDOW, SlidingWindow
 
 _GLOBAL = Rope('full_attention', usual=1e6).template()
 _LOCAL = Rope('sliding_attention', 'rope_local_base_freq', scaled=False).template()
@@ -36,7 +36,6 @@ FAMILY = family(
         nullable=('sliding_window',),
     ),
     heads=of_decoder('Gemma3Text', SEQUENCES),
-    like='llama',
     weights=(*SANDWICH, *QUERY_KEY_NORMS),
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )

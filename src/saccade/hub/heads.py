@@ -90,6 +90,24 @@ def _scores(output: Output) -> dict[str, Any]:
     return {'classes': output.classes, 'dropout': output.dropout}
 
 
+def of_encoder(
+    name: str, predicts: Head, classifies: Head, tokens: Any, spans: Any = _WITHOUT_KEY
+) -> dict[str, tuple[Head, ...]]:
+    """Return the heads of a BERT-like encoder by architecture.
+
+    Args:
+        name: of the architectures, as 'Bert'.
+        predicts, classifies: of masked tokens, and of a text.
+        tokens, spans: dropout of the input of the output layer that scores each token, and spans.
+    """
+    return {
+        f'{name}ForMaskedLM': (predicts,),
+        f'{name}{SEQUENCES}': (classifies,),
+        f'{name}{TOKENS}': (each_token(Output('classifier', LABELS, tokens)),),
+        f'{name}{SPANS}': (each_token(Output('qa_outputs', TWO, spans)),),
+    }
+
+
 def of_decoder(
     name: str, *endings: str, tokens: str = 'score', spans: str = 'transformer.'
 ) -> dict[str, tuple[Head, ...]]:

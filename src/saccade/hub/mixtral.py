@@ -9,10 +9,10 @@ Jiang et al. 2024, "Mixtral of Experts", https://arxiv.org/abs/2401.04088; names
 from saccade.hub.experts import mixture, weights
 from saccade.hub.heads import of_decoder
 from saccade.hub.keys import Keys
-from saccade.hub.llama import NO_BIAS, WEIGHTS, family, template
-from saccade.hub.mistral import WINDOW, SlidingWindow
+from saccade.hub.llama_like import NO_BIAS, WEIGHTS, family, template
 from saccade.hub.rope import Rope
 from saccade.hub.template import Setting
+from saccade.hub.windows import WINDOW, SlidingWindow
 
 _MODEL = template({**NO_BIAS, 'mask': SlidingWindow(), 'position': Rope(usual=1e6).template()}, {})
 _MIXTURE = mixture(Setting('num_local_experts', int), 'intermediate_size', True)

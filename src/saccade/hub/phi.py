@@ -11,7 +11,7 @@ from saccade.hub.encoder import Words, layers, norm
 from saccade.hub.family import Weight
 from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.llama import GROUPS, HEAD_WIDTH
+from saccade.hub.llama_like import GROUPS, HEAD_WIDTH
 from saccade.hub.rope import Rope
 from saccade.hub.template import Free, Maybe, Rate, Setting
 
