@@ -83,10 +83,7 @@ LLAMA_LIKE = {
     'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'bos_token_id': 0, 'eos_token_id': 1,
 }  # fmt: skip
 LIKE_LLAMA = {
-    'mistral': ('MistralForCausalLM', {'sliding_window': 5}),
     'mistral, all tokens, wide heads': ('MistralForCausalLM', {'sliding_window': None, 'head_dim': 10}),
-    'gemma': ('GemmaForCausalLM', {'head_dim': 10, 'attention_bias': True}),
-    'gemma2': ('Gemma2ForCausalLM', {'head_dim': 10, 'sliding_window': 4, 'query_pre_attn_scalar': 7}),
     'gemma2, unbounded': (
         'Gemma2ForCausalLM',
         {
@@ -96,11 +93,7 @@ LIKE_LLAMA = {
             'final_logit_softcapping': None,
         },
     ),
-    'olmo': ('OlmoForCausalLM', {'attention_bias': True}),
-    'phi3': ('Phi3ForCausalLM', {'pad_token_id': 0}),
-    'phi3, windows': ('Phi3ForCausalLM', {'pad_token_id': 0, 'sliding_window': 3, 'resid_pdrop': 0.1}),
-    'qwen2': ('Qwen2ForCausalLM', {}),
-    'qwen3': ('Qwen3ForCausalLM', {'head_dim': 10}),
+    'phi3, all tokens': ('Phi3ForCausalLM', {'pad_token_id': 0}),
     'qwen3, biases, tied': ('Qwen3ForCausalLM', {'head_dim': 8, 'attention_bias': True, 'tie_word_embeddings': True}),
 }
 
@@ -175,7 +168,7 @@ def outputs(model: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize('name', MODELS)
-def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch):
+def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch, record_property):
     (tmp_path / 'in').mkdir()
     config = json.loads((MODELS[name](tmp_path / 'in') / 'config.json').read_text())
     pretrained, (architecture,) = load(tmp_path / 'in'), config['architectures']
@@ -196,7 +189,9 @@ def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch)
         skips = config['model_type'] in SKIPS and re.search(r'position_embeddings|embed_positions', tensor)
         assert torch.equal(value[2:], ours[tensor][2:]) if skips else torch.equal(value, ours[tensor]), tensor
     for output, expected in zip(outputs(after), outputs(before), strict=True):
-        assert (output - expected).abs().max() < ROUNDING
+        difference = float((output - expected).abs().max())
+        assert difference < ROUNDING
+        record_property(f'{config["model_type"]} out', difference)
 
 
 EXPERIMENTS = {

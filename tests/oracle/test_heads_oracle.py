@@ -66,7 +66,7 @@ def theirs_of(model: Any, rows: slice) -> np.ndarray:
 
 
 @pytest.mark.parametrize('architecture', FAMILIES)
-def test_scores_are_those_of_transformers(architecture, tmp_path):
+def test_scores_are_those_of_transformers(architecture, tmp_path, record_property):
     theirs = model_of(architecture)
     theirs.save_pretrained(tmp_path)
     found = load(tmp_path)
@@ -86,3 +86,4 @@ def test_scores_are_those_of_transformers(architecture, tmp_path):
     assert wanted.std() > LEAST_SPREAD
     assert ours.shape == wanted.shape
     np.testing.assert_allclose(np.asarray(ours)[real], wanted[real], atol=TOLERANCE, rtol=0)
+    record_property(f'{FAMILIES[architecture]} in', float(np.abs(ours - wanted)[real].max()))

@@ -405,12 +405,14 @@ def greatest_difference(family: str, folder: Path, changed: Mapping[str, Any]) -
     theirs, ours = their_outputs(case, model), our_outputs(folder, model.config)
     assert ours.keys() == theirs.keys()
     assert min(array.std() for array in theirs.values()) > LEAST_SPREAD
-    return max(np.abs(np.asarray(ours[name]) - theirs[name]).max() for name in theirs)
+    return max(float(np.abs(np.asarray(ours[name]) - theirs[name]).max()) for name in theirs)
 
 
 @pytest.mark.parametrize('family', CASES)
-def test_outputs_are_those_of_transformers(family, tmp_path):
-    assert greatest_difference(family, tmp_path, {}) < TOLERANCE
+def test_outputs_are_those_of_transformers(family, tmp_path, record_property):
+    difference = greatest_difference(family, tmp_path, {})
+    assert difference < TOLERANCE
+    record_property(f'{family} in', difference)
 
 
 @pytest.mark.parametrize(
