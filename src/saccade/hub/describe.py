@@ -63,7 +63,7 @@ class _Candidate:
 
     def _start(self) -> dict[str, int]:
         """Return the setting of the first token of a target, of an encoder-decoder, which generates from no other."""
-        if not {**self.family.keys.required, **self.family.keys.fixed}.get('is_encoder_decoder'):
+        if not {**self.family.keys.required, **self.settings}.get('is_encoder_decoder'):
             return {}
         usual = self.family.tokens.get(START, 0)
         return {START: usual if usual < self.settings.get('vocab_size', 0) else 0}

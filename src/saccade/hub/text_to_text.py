@@ -15,7 +15,7 @@ from saccade.hub.encoder import Words, attention
 from saccade.hub.family import ONE_TEXT, Family, Trunk, Weight, alone
 from saccade.hub.heads import LABELS, TOKENS, Output, each_token, of_encoder_decoder, rereading
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import read, read_activation, shortened
+from saccade.hub.setting import read, read_activation, require, shortened
 from saccade.hub.template import (
     Both,
     Config,
@@ -71,7 +71,7 @@ def keys(**defaults: Any) -> Keys:
     """Return the keys of the config class. Args: defaults, of one family."""
     return Keys(
         required=CAUSAL,
-        fixed={'is_encoder_decoder': True},  # whether there is a decoder depends on the architecture alone
+        own=('is_encoder_decoder',),  # False in the folder of an encoder alone
         harmless=('is_decoder',),
         aliases={
             'hidden_size': 'd_model', 'num_attention_heads': 'num_heads', 'num_hidden_layers': 'num_layers',
@@ -166,12 +166,14 @@ def _layers(mask: str, **cross: Any) -> dict[str, Any]:
     }
 
 
+def _depth(config: Config) -> int:
+    require(config, 'is_encoder_decoder', True)
+    return read(config, 'num_decoder_layers', int, read(config, 'num_layers', int))
+
+
 def template(tied: Any, logit_scale: Any) -> dict[str, Any]:
     """Template of the model. Args: templates of whether the output is the embedding, and of the factor of logits."""
-    depth = Both(
-        lambda config: read(config, 'num_decoder_layers', int, read(config, 'num_layers', int)),
-        lambda layers: {'num_decoder_layers': layers},
-    )
+    depth = Both(_depth, lambda layers: {'num_decoder_layers': layers, 'is_encoder_decoder': True})
     return {
         'use': 'model.encoder_decoder:EncoderDecoder',
         'encoder': {'use': 'model.encoder:Encoder', 'layers': Setting('num_layers', int), **_layers('Full')},
