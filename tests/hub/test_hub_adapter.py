@@ -37,7 +37,7 @@ QUICK = ('llama', 'gpt2')
 
 def axes_of(model: Part, config: dict[str, Any]) -> AxesByPath:
     family = find_family(config['model_type'])
-    inputs = jax.tree.map(jnp.asarray, family.inputs(family.keys.settings(config)))
+    inputs = jax.tree.map(jnp.asarray, family.inputs_of(family.keys.settings(config)))
     with recorded_axes():
         return declared(jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False)))
 

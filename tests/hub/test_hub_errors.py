@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import tokenizers
+from conftest import Folder
 
 from saccade.build import build
 from saccade.data.tokenizer.byte import Byte
@@ -59,6 +60,24 @@ def test_a_family_that_we_lack(gpt2, model_type):
 def test_a_file_of_the_package_that_is_no_family(gpt2):
     gpt2.config['model_type'] = 'load'
     refused(gpt2.write(), "model_type 'load' cannot be loaded; there are")
+
+
+@pytest.mark.parametrize('name', ['GPT2DoubleHeadsModel', 'GPT2ForMultipleChoice'])
+def test_a_head_that_we_lack_is_not_left_out_in_silence(gpt2, name):
+    gpt2.config['architectures'] = [name]
+    gpt2.tensors['score.weight'] = np.zeros((1, 12), np.float32)
+    refused(gpt2.write(), "the model that config.json describes has no place for tensor 'score.weight'")
+
+
+def test_a_classifier_with_an_embedding_of_another_width(tmp_path):
+    opt = {'model_type': 'opt', 'vocab_size': 11, 'max_position_embeddings': 7, 'hidden_size': 12, 'ffn_dim': 20}
+    config = opt | {'num_hidden_layers': 1, 'num_attention_heads': 3, 'word_embed_proj_dim': 8}
+    shapes = {'decoder.embed_tokens.weight': (11, 8)}
+    folder = Folder(tmp_path / 'opt', config | {'architectures': ['OPTForSequenceClassification']}, shapes)
+    refused(
+        folder.write('model.'),
+        "'model.decoder.embed_tokens.weight' has shape (11, 8), but config.json implies (11, 12)",
+    )
 
 
 def test_there_are_no_weights(gpt2):

@@ -110,13 +110,6 @@ SMALL: dict[str, dict[str, Any]] = {
     'mamba2, groups, no bias of the convolution': MAMBA | {'n_groups': 2, 'use_conv_bias': False, 'chunk_size': 3},
     'bart': BART,
     'mbart': BART | {'model_type': 'mbart'},
-    **{
-        f'{name.lower()}, {name}{ending}': BART | TWO_CLASSES | {
-            'model_type': name.lower(), 'architectures': [f'{name}{ending}'],
-        }
-        for name in ('Bart', 'MBart')
-        for ending in ('Model', 'ForSequenceClassification', 'ForQuestionAnswering')
-    },
     'pegasus': BART | {'model_type': 'pegasus', 'scale_embedding': True},
     'mt5': T5 | {'model_type': 'mt5'},
     'olmo': LLAMA | {'model_type': 'olmo', 'mlp_bias': None, 'head_dim': None, 'hidden_size': 16},
@@ -135,19 +128,22 @@ SMALL: dict[str, dict[str, Any]] = {
     'deit': VIT | {'model_type': 'deit', 'qkv_bias': False},
     'clip': CLIP | {'vision_config': TOWER, 'text_config': WORDS, 'projection_dim': 5},
     'siglip': SIGLIP | {'vision_config': TOWER, 'text_config': WORDS | {'pad_token_id': 3, 'projection_size': 8}},
-    **{
-        f'modernbert, {architecture}': MODERN | TWO_CLASSES | {'architectures': [architecture]}
-        for architecture in find_family('modernbert').heads
-    },
     'modernbert, mean': MODERN | TWO_CLASSES | {
         'architectures': ['ModernBertForSequenceClassification'], 'classifier_pooling': 'mean',
     },
-    **{
-        f'{name}, {architecture}': config | TWO_CLASSES | {'model_type': name, 'architectures': [architecture]}
-        for name, config in CONFIGS.items()
-        for architecture in find_family(name).heads
-    },
 }  # fmt: skip
+SMALL |= {
+    f'{name}, {architecture}': config | TWO_CLASSES | {'model_type': name, 'architectures': [architecture]}
+    for name, config in (CONFIGS | {'modernbert': MODERN}).items()
+    for architecture in find_family(name).heads
+}
+HEADS = {
+    f'{name}, {architecture}': config | TWO_CLASSES | {'model_type': name, 'architectures': [architecture]}
+    for name, config in SMALL.items()
+    if ',' not in name
+    for architecture in find_family(name).heads
+}
+ALL = SMALL | HEADS
 
 
 def made(config: dict[str, Any]) -> tuple[Part, Any]:
@@ -155,7 +151,7 @@ def made(config: dict[str, Any]) -> tuple[Part, Any]:
     family = find_family(config['model_type'])
     settings = family.keys.settings(config)
     model = build(family.spec(settings, family.heads_of(settings)))
-    inputs = jax.tree.map(jnp.asarray, family.inputs(settings))
+    inputs = jax.tree.map(jnp.asarray, family.inputs_of(settings))
     shapes = jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False))['params']
     leaves, structure = jax.tree.flatten(shapes)
     random = np.random.default_rng(0)
@@ -174,9 +170,9 @@ def test_all_families_are_tried():
     assert {config['model_type'] for config in SMALL.values()} == families().keys()
 
 
-@pytest.mark.parametrize('name', [pytest.param(name, marks=pytest.mark.long if ', ' in name else ()) for name in SMALL])
+@pytest.mark.parametrize('name', [pytest.param(name, marks=pytest.mark.long if ', ' in name else ()) for name in ALL])
 def test_a_family_reads_back_the_model_that_it_wrote_bit_by_bit(name, tmp_path):
-    config = SMALL[name]
+    config = ALL[name]
     model, params = made(config)
     ending = (config.get('architectures') or [''])[0]
     found = export(Source(model, params, ending=ending), tmp_path / 'out', Format(config['model_type'])).config
@@ -213,7 +209,10 @@ def changed(config: dict[str, Any], *path: str, **arguments: Any) -> Part:
     return _changed(made(config)[0], path, arguments)
 
 
-def _changed(part: Part, path: tuple[str, ...], arguments: dict[str, Any]) -> Part:
+def _changed(part: Any, path: tuple[str, ...], arguments: dict[str, Any]) -> Any:
+    if isinstance(part, tuple):  # parts by name, as the heads
+        named = dict(part)
+        return tuple({**named, path[0]: _changed(named[path[0]], path[1:], arguments)}.items())
     if not path:
         return part.replace(**arguments)
     return part.replace(**{path[0]: _changed(part[path[0]], path[1:], arguments)})
@@ -250,6 +249,43 @@ def test_a_model_that_no_family_holds_is_refused_by_the_nearest_and_the_field(mo
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ('name', 'path', 'changes', 'words'),
+    [
+        ('llama, LlamaForSequenceClassification', ('heads', 'pooled'), {'bias': True},
+         'config.model.heads.pooled.bias is True, which must be False'),
+        ('gpt2, GPT2ForSequenceClassification', ('heads', 'pooled'), {'pool': part('ops.pool:mean')},
+         'config.model.heads.pooled.pool is ops.pool:mean, which must be ops.pool:last'),
+        ('t5, T5EncoderModel', (),
+         {'heads': {'pooled': part('head.pooled:Pooled', classes=2, pool=part('ops.pool:last'))}},
+         'config.model is model.encoder:Encoder, which must be model.reread:Reread'),
+        ('opt, OPTForQuestionAnswering', (), {'embedding_width': 8},
+         'config.model.embedding_width is 8, which must be None'),
+        ('clip, CLIPForImageClassification', (), {'norm': part('norm.layer:LayerNorm')},
+         'config.model.norm is norm.layer:LayerNorm, which must be norm.none:NoNorm'),
+        ('siglip, SiglipForImageClassification', ('heads', 'pooled'), {'pool': part('ops.pool:first')},
+         'config.model.heads.pooled.pool is ops.pool:first, which must be ops.pool:mean'),
+    ],
+)  # fmt: skip
+def test_a_head_that_the_family_lacks_is_refused_by_the_field(name, path, changes, words, tmp_path):
+    config = ALL[name]
+    with pytest.raises(UserError, match=re.escape(f'nearest is {config["model_type"]}, but {words}')):
+        export(Source(changed(config, *path, **changes), {}), tmp_path / 'out', Format(config['model_type']))
+
+
+def test_a_model_with_a_parameter_that_no_tensor_of_the_family_holds_is_refused(tmp_path, monkeypatch):
+    (tmp_path / 'lossy.py').write_text(
+        'from dataclasses import replace\n'
+        'from saccade.hub.gpt2 import FAMILY as GPT2\n'
+        "FAMILY = replace(GPT2, weights=tuple(each for each in GPT2.weights if each.theirs != 'ln_f.bias'))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv('SACCADE_TRUST', 'lossy:FAMILY')
+    with pytest.raises(UserError, match='lossy has no place for the parameter norm/bias, of shape'):
+        export(Source(*made(GPT2)), tmp_path / 'out', Format('lossy'))
+    assert not (tmp_path / 'out').exists()
+
+
 def test_a_named_family_says_what_it_lacks(tmp_path):
     with pytest.raises(UserError, match=r'nearest is bert, but config\.model is model\.decoder:Decoder'):
         export(Source(*made(GPT2)), tmp_path / 'out', Format('bert'))
@@ -271,7 +307,7 @@ def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes
     config = SMALL[name]
     ((path, arguments),) = changes
     model, family = changed(config, *path, **arguments), find_family(config['model_type'])
-    inputs = jax.tree.map(jnp.asarray, family.inputs(family.keys.settings(config)))
+    inputs = jax.tree.map(jnp.asarray, family.inputs_of(family.keys.settings(config)))
     params = model().init(jax.random.key(0), *inputs, False)['params']
     params = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(jax.random.key(1), leaf.shape), params)
     export(Source(model, params), tmp_path / 'out')

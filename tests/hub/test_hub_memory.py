@@ -36,7 +36,7 @@ def read(folder: Path) -> tuple[Held, int, int]:
     config = json.loads((folder / 'config.json').read_text())
     family = find_family(config['model_type'])
     settings = family.keys.settings(config)
-    shapes = shapes_of(family.spec(settings), family.inputs(settings))
+    shapes = shapes_of(family.spec(settings), family.inputs_of(settings))
     with open_tensors(folder) as tensors:
         leaves = Leaves({}, 'float32')
         place(tensors, family, shapes, (), leaves)

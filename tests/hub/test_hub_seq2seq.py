@@ -170,6 +170,7 @@ def test_an_output_that_differs_from_the_embedding_it_is_tied_to_is_refused(firs
         (T5, {'is_causal': False}, 'is_causal is False'),
         (T5, {'num_hidden_layers': L + 1}, f'num_hidden_layers is {L + 1}, but num_layers, which .* same .* is {L}'),
         (T5, {'is_encoder_decoder': False}, 'is_encoder_decoder is False'),
+        (MARIAN, {'is_encoder_decoder': False}, 'is_encoder_decoder is False'),
         (MARIAN, {'normalize_before': True}, 'normalize_before is True'),
         (MARIAN, {'share_encoder_decoder_embeddings': False}, 'share_encoder_decoder_embeddings is False'),
         (MARIAN, {'decoder_vocab_size': V + 1}, f'decoder_vocab_size is {V + 1}'),

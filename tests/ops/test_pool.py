@@ -6,13 +6,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.ops.pool import first, maximum, mean
+from saccade.ops.pool import first, maximum, mean, mean_after_first
 
 X = jnp.array(np.random.default_rng(0).normal(size=(2, 5, 3)), jnp.float32) - 3.0
 THERE = jnp.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
 
 each_pool = pytest.mark.parametrize(
-    ('pool', 'of'), [(first, lambda x: x[0]), (mean, lambda x: x.mean(axis=0)), (maximum, lambda x: x.max(axis=0))]
+    ('pool', 'of'),
+    [
+        (first, lambda x: x[0]),
+        (mean, lambda x: x.mean(axis=0)),
+        (mean_after_first, lambda x: x[1:].mean(axis=0)),
+        (maximum, lambda x: x.max(axis=0)),
+    ],
 )
 
 
@@ -30,6 +36,6 @@ def test_without_padding_it_is_of_all(pool, of):
     np.testing.assert_allclose(pool(X), pool(X, jnp.ones((2, 5), bool)), rtol=1e-6)
 
 
-@pytest.mark.parametrize('pool', [mean, maximum])
+@pytest.mark.parametrize('pool', [mean, mean_after_first, maximum])
 def test_a_row_of_nothing_gives_zero(pool):
     np.testing.assert_array_equal(pool(X, jnp.zeros((2, 5), bool)), 0.0)

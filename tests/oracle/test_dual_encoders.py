@@ -55,7 +55,7 @@ def texts():
 @pytest.mark.parametrize(
     ('name', 'scale'), [('CLIPModel', None), ('SiglipModel', None), ('CLIPModel', 5.0), ('SiglipModel', 5.0)]
 )
-def test_logits_are_those_of_transformers(name, scale, tmp_path):
+def test_logits_are_those_of_transformers(name, scale, tmp_path, record_property):
     """With a logit_scale above log(100) too, which it does not bound in the forward pass."""
     theirs, (tokens, there) = random_model(name, scale), texts()
     theirs.save_pretrained(tmp_path)
@@ -71,4 +71,6 @@ def test_logits_are_those_of_transformers(name, scale, tmp_path):
     text = model.apply(params, jnp.asarray(np.where(there, tokens, 0)), context, method='encode_text')
     scale, bias = model.apply(params, method='logit_line')
     assert wanted.std() > 100 * TOLERANCE
-    np.testing.assert_allclose(scale * image @ text.T + bias, wanted, atol=TOLERANCE)
+    logits = scale * image @ text.T + bias
+    np.testing.assert_allclose(logits, wanted, atol=TOLERANCE)
+    record_property(f'{theirs.config.model_type} in', float(np.abs(logits - wanted).max()))

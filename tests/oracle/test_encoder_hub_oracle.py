@@ -145,14 +145,16 @@ def ours_of(folder: Path, types: bool) -> tuple[dict[str, np.ndarray], list[np.n
     return outputs, layer_states(reported)
 
 
-def assert_equal(ours: Any, theirs: Any) -> None:
+def assert_equal(ours: Any, theirs: Any) -> float:
+    """Return the greatest difference."""
     theirs = theirs.numpy()
     assert theirs.std() > LEAST_SPREAD
     np.testing.assert_allclose(ours, theirs, atol=TOLERANCE, rtol=0)
+    return float(np.abs(ours - theirs).max())
 
 
 @pytest.mark.parametrize(('family', 'architecture', 'settings', 'heads'), CASES.values(), ids=CASES)
-def test_hidden_states_and_heads(tmp_path, family, architecture, settings, heads):
+def test_hidden_states_and_heads(tmp_path, family, architecture, settings, heads, record_property):
     types = family in ('Bert', 'Albert', 'Electra')
     model, here = model_of(family, architecture, **settings), PRESENT.astype(bool)
     model.save_pretrained(tmp_path)
@@ -161,12 +163,14 @@ def test_hidden_states_and_heads(tmp_path, family, architecture, settings, heads
     assert len(states) == len(expected.hidden_states) == 3
     before_last_norm = 2 if family == 'ModernBert' else 3  # theirs of the last layer is normed
     for ours, theirs in zip(states[:before_last_norm], expected.hidden_states[:before_last_norm], strict=True):
-        assert_equal(np.asarray(ours)[here], theirs[torch.tensor(here)])
+        difference = assert_equal(np.asarray(ours)[here], theirs[torch.tensor(here)])
+        record_property(f'{model.config.model_type} in', difference)
     assert found.keys() == heads.keys()
     for name, read in heads.items():
         ours, theirs = np.asarray(found[name]), read(expected)
         assert ours.shape == tuple(theirs.shape)
-        assert_equal(*((ours, theirs) if name == 'pooled' else (ours[here], theirs[torch.tensor(here)])))
+        difference = assert_equal(*((ours, theirs) if name == 'pooled' else (ours[here], theirs[torch.tensor(here)])))
+        record_property(f'{model.config.model_type} in', difference)
 
 
 BASE = {'hidden_size': 768, 'num_attention_heads': 12, 'intermediate_size': 3072}

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 from test_dual_encoders import random_model
 from test_encoder_hub_oracle import CASES as ENCODERS
 from test_encoder_hub_oracle import model_of
+from test_heads_oracle import FAMILIES as HEADS
+from test_heads_oracle import model_of as headed
 from test_hub_oracle import CASES as DECODERS
 from test_seq2seq_hub_oracle import CASES as TRANSLATORS
 from test_seq2seq_hub_oracle import NEW_TOKENS, READ, SOURCE, Loaded, marian
@@ -80,10 +83,7 @@ LLAMA_LIKE = {
     'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'bos_token_id': 0, 'eos_token_id': 1,
 }  # fmt: skip
 LIKE_LLAMA = {
-    'mistral': ('MistralForCausalLM', {'sliding_window': 5}),
     'mistral, all tokens, wide heads': ('MistralForCausalLM', {'sliding_window': None, 'head_dim': 10}),
-    'gemma': ('GemmaForCausalLM', {'head_dim': 10, 'attention_bias': True}),
-    'gemma2': ('Gemma2ForCausalLM', {'head_dim': 10, 'sliding_window': 4, 'query_pre_attn_scalar': 7}),
     'gemma2, unbounded': (
         'Gemma2ForCausalLM',
         {
@@ -93,11 +93,7 @@ LIKE_LLAMA = {
             'final_logit_softcapping': None,
         },
     ),
-    'olmo': ('OlmoForCausalLM', {'attention_bias': True}),
-    'phi3': ('Phi3ForCausalLM', {'pad_token_id': 0}),
-    'phi3, windows': ('Phi3ForCausalLM', {'pad_token_id': 0, 'sliding_window': 3, 'resid_pdrop': 0.1}),
-    'qwen2': ('Qwen2ForCausalLM', {}),
-    'qwen3': ('Qwen3ForCausalLM', {'head_dim': 10}),
+    'phi3, all tokens': ('Phi3ForCausalLM', {'pad_token_id': 0}),
     'qwen3, biases, tied': ('Qwen3ForCausalLM', {'head_dim': 8, 'attention_bias': True, 'tie_word_embeddings': True}),
 }
 
@@ -123,6 +119,7 @@ MODELS = {
         for family in ('Bart', 'MBart')
         for ending in ('ForSequenceClassification', 'ForQuestionAnswering')
     },
+    **{name: lambda folder, name=name: written(headed(name), folder) for name in HEADS},
     **{name: lambda folder, case=case: written(vision(*case), folder) for name, case in VISION.items()},
     **{
         name: lambda folder, name=name: written(random_model(name, None), folder)
@@ -134,10 +131,21 @@ MODELS = {
 SKIPS = ('roberta', 'xlm-roberta', 'bart', 'mbart', 'opt')
 
 
+# Tensors without use in a classifier of images, which ours lacks.
+UNUSED = {
+    'CLIPForImageClassification': r'vision_model\.post_layernorm\..*',
+    'SiglipForImageClassification': r'vision_model\.head\..*',
+}
+
+
+def used(architecture: str, names: Iterable[str]) -> set[str]:
+    return {name for name in names if not re.fullmatch(UNUSED.get(architecture, ''), name)}
+
+
 def opened(folder: Path, architecture: str) -> Any:
     """The model that transformers has of a folder, with all of the folder's tensors and no others."""
     made, found = getattr(transformers, architecture).from_pretrained(folder, output_loading_info=True)
-    assert not found['missing_keys']
+    assert not used(architecture, found['missing_keys'])
     assert not found['unexpected_keys']
     assert not found['mismatched_keys']
     return made.eval()
@@ -160,7 +168,7 @@ def outputs(model: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize('name', MODELS)
-def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch):
+def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch, record_property):
     (tmp_path / 'in').mkdir()
     config = json.loads((MODELS[name](tmp_path / 'in') / 'config.json').read_text())
     pretrained, (architecture,) = load(tmp_path / 'in'), config['architectures']
@@ -173,13 +181,17 @@ def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch)
     assert export(source, tmp_path / 'out', Format(config['model_type'])).config['architectures'] == [architecture]
     before, after = (opened(tmp_path / folder, architecture) for folder in ('in', 'out'))
     theirs, ours = before.state_dict(), after.state_dict()
-    assert theirs.keys() == ours.keys()
-    for tensor, value in theirs.items():
+    names = used(architecture, theirs)
+    assert names == used(architecture, ours)
+    for tensor in names:
+        value = theirs[tensor]
         # The first rows of some tables of positions belong to padding, and ours have no such rows.
         skips = config['model_type'] in SKIPS and re.search(r'position_embeddings|embed_positions', tensor)
         assert torch.equal(value[2:], ours[tensor][2:]) if skips else torch.equal(value, ours[tensor]), tensor
     for output, expected in zip(outputs(after), outputs(before), strict=True):
-        assert (output - expected).abs().max() < ROUNDING
+        difference = float((output - expected).abs().max())
+        assert difference < ROUNDING
+        record_property(f'{config["model_type"]} out', difference)
 
 
 EXPERIMENTS = {

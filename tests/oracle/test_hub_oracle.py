@@ -104,6 +104,16 @@ NEXT = {
     'linear_key_head_dim': 8, 'linear_value_head_dim': 6,
 }  # fmt: skip
 OTHERS = {
+    'gemma': ('GemmaForCausalLM', {'num_key_value_heads': 2, 'head_dim': 10, 'attention_bias': True}),
+    'gemma2': (
+        'Gemma2ForCausalLM',
+        {'num_key_value_heads': 2, 'head_dim': 10, 'sliding_window': 4, 'query_pre_attn_scalar': 7},
+    ),
+    'mistral': ('MistralForCausalLM', {'num_key_value_heads': 2, 'sliding_window': 3}),
+    'olmo': ('OlmoForCausalLM', {'num_key_value_heads': 2, 'attention_bias': True}),
+    'phi3': ('Phi3ForCausalLM', {'num_key_value_heads': 2, 'sliding_window': 3, 'resid_pdrop': 0.1}),
+    'qwen2': ('Qwen2ForCausalLM', {'num_key_value_heads': 2}),
+    'qwen3': ('Qwen3ForCausalLM', {'num_key_value_heads': 2, 'head_dim': 10}),
     'gemma3_text': ('Gemma3ForCausalLM', GEMMA3 | {'num_hidden_layers': 8}),
     'gemma3_text, another pattern, bounded logits': (
         'Gemma3ForCausalLM',
@@ -252,9 +262,11 @@ def their_logits(model: Any, **arguments: Any) -> np.ndarray:
         return model(input_ids=torch.tensor(TOKENS), **tensors).logits.numpy()
 
 
-def assert_equal(ours: np.ndarray, theirs: np.ndarray) -> None:
+def assert_equal(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Return the greatest difference."""
     assert theirs.std() > LEAST_SPREAD
     np.testing.assert_allclose(ours, theirs, atol=TOLERANCE, rtol=0)
+    return float(np.abs(ours - theirs).max())
 
 
 CASES = {f'gpt2, {name}': (gpt2, settings) for name, settings in GPT2.items()}
@@ -271,19 +283,20 @@ def pair(request, tmp_path_factory):
     return model, Loaded(folder)
 
 
-def test_logits(pair):
+def test_logits(pair, record_property):
     theirs, ours = pair
-    assert_equal(ours.logits(), their_logits(theirs))
+    record_property(f'{theirs.config.model_type} in', assert_equal(ours.logits(), their_logits(theirs)))
 
 
-def test_logits_of_rows_padded_on_the_left_and_on_the_right(pair):
+def test_logits_of_rows_padded_on_the_left_and_on_the_right(pair, record_property):
     theirs, ours = pair
     positions, here = np.maximum(np.cumsum(PRESENT, axis=1) - 1, 0), PRESENT.astype(bool)
     expected = their_logits(theirs, attention_mask=PRESENT, position_ids=positions)
-    assert_equal(ours.logits(positions, PRESENT)[here], expected[here])
+    difference = assert_equal(ours.logits(positions, PRESENT)[here], expected[here])
+    record_property(f'{theirs.config.model_type} in', difference)
 
 
-def test_greedy_decoding_from_prompts_of_two_lengths(pair):
+def test_greedy_decoding_from_prompts_of_two_lengths(pair, record_property):
     theirs, ours = pair
     prompt = np.array([[0, 0, 7, 21, 3], [2, 30, 6, 19, 4]])
     present = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
@@ -291,6 +304,7 @@ def test_greedy_decoding_from_prompts_of_two_lengths(pair):
         torch.tensor(prompt), attention_mask=torch.tensor(present), max_new_tokens=NEW_TOKENS, do_sample=False
     )
     np.testing.assert_array_equal(ours.greedy(prompt, present), expected.numpy())
+    record_property(f'{theirs.config.model_type} greedy', NEW_TOKENS * len(prompt))
 
 
 @pytest.mark.parametrize('name', ['mixtral', 'qwen3_moe, renormalised, a dense layer', 'qwen3_next', 'kimi_linear'])

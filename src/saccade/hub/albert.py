@@ -8,7 +8,7 @@ transformers.
 
 from saccade.hub.encoder import BUFFERS, TYPES, affine, embeddings, keys, layers, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import LABELS, TWO, Output, each_token, masked, pooled
+from saccade.hub.heads import LABELS, Output, masked, of_encoder, pooled
 from saccade.hub.template import Rate, Setting
 
 WEIGHTS = (
@@ -32,15 +32,12 @@ WEIGHTS = (
 
 _MASKED = masked('predictions.dense', 'predictions.LayerNorm', 'predictions')
 _DROPOUT = Rate('classifier_dropout_prob')
-_LABELS = Output('classifier', LABELS, _DROPOUT)
+_LABELS = pooled('pooler', Output('classifier', LABELS, _DROPOUT))
 
 HEADS = {
     'AlbertModel': (pooled('pooler'),),
     'AlbertForPreTraining': (_MASKED, pooled('pooler', Output('sop_classifier.classifier', LABELS, _DROPOUT))),
-    'AlbertForMaskedLM': (_MASKED,),
-    'AlbertForSequenceClassification': (pooled('pooler', _LABELS),),
-    'AlbertForTokenClassification': (each_token(_LABELS),),
-    'AlbertForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
+    **of_encoder('Albert', _MASKED, _LABELS, _DROPOUT),
 }
 
 
@@ -61,6 +58,5 @@ FAMILY = Family(
     ignored=BUFFERS,
     keys=keys(required={'num_hidden_groups': 1, 'inner_group_num': 1}),
     heads=HEADS,
-    like='bert',
     outside=r'(predictions|sop_classifier|classifier|qa_outputs)\..*',
 )

@@ -8,22 +8,19 @@ transformers.
 
 from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, embeddings, keys, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import LABELS, TWO, ClassifierDropout, Output, each_token, masked, pooled
+from saccade.hub.heads import LABELS, TWO, ClassifierDropout, Output, masked, of_encoder, pooled
 
 WEIGHTS = (*embeddings(), *BERT_LAYERS)
 
 _MASKED = masked('cls.predictions.transform.dense', 'cls.predictions.transform.LayerNorm', 'cls.predictions')
 _FOLLOWS = pooled('pooler.dense', Output('cls.seq_relationship', TWO))
-_LABELS = Output('classifier', LABELS, ClassifierDropout())
+_LABELS = pooled('pooler.dense', Output('classifier', LABELS, ClassifierDropout()))
 
 HEADS = {
     'BertModel': (pooled('pooler.dense'),),
     'BertForPreTraining': (_MASKED, _FOLLOWS),
-    'BertForMaskedLM': (_MASKED,),
     'BertForNextSentencePrediction': (_FOLLOWS,),
-    'BertForSequenceClassification': (pooled('pooler.dense', _LABELS),),
-    'BertForTokenClassification': (each_token(_LABELS),),
-    'BertForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
+    **of_encoder('Bert', _MASKED, _LABELS, ClassifierDropout()),
 }
 
 

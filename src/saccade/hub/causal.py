@@ -1,14 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of decoders with layer norms and two-layer MLPs: GPT-2, GPT-NeoX, OPT and Phi."""
+"""Base of decoders, and of those with layer norms and two-layer MLPs: GPT-2, GPT-NeoX, OPT and Phi."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.encoder import Words, attention
+from saccade.hub.family import Family, Head, Weight
+from saccade.hub.heads import reading
 from saccade.hub.template import Activation, Inner, Rate, Setting
 
 _BERT = Words()
+_NO_HEADS: dict[str, tuple[Head, ...]] = {}
+
+
+def family(
+    template: Mapping[str, Any],
+    weights: tuple[Weight, ...],
+    heads: Mapping[str, tuple[Head, ...]] = _NO_HEADS,
+    **more: Any,
+) -> Family:
+    """Return a family of decoders. Args: template; weights; heads, by architecture; more, other fields of `Family`."""
+    return Family(template, weights, heads=heads, trunks=dict.fromkeys(heads, reading(template)), **more)
 
 
 def template(norm: Any, block: Any, words: Words = _BERT, **others: Any) -> dict[str, Any]:

@@ -3,16 +3,17 @@
 """CLIP and OpenCLIP: an image encoder with a class token, and a causal text encoder pooled at its last token.
 
 Radford et al. 2021, "Learning Transferable Visual Models From Natural Language Supervision",
-https://arxiv.org/abs/2103.00020; names and settings of `CLIPModel` in transformers, a format in which OpenCLIP's
-weights (https://github.com/mlfoundations/open_clip) are published too.
+https://arxiv.org/abs/2103.00020; names and settings of `CLIPModel` and `CLIPForImageClassification` in transformers, a
+format in which OpenCLIP's weights (https://github.com/mlfoundations/open_clip) are published too. The classifier reads
+the mean of the patches without the last norm; such a folder has the norm all the same, and ours lacks it.
 """
 
-from saccade.hub.dual_encoder import IMAGE, inputs, layer_norm, of_images, of_texts, tower, weights
+from saccade.hub.dual_encoder import family, layer_norm, of_images, of_texts, tower, weights
 from saccade.hub.encoder import norm
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Weight, alone
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.template import Free, Setting
-from saccade.hub.vision import channels
+from saccade.hub.vision import classifier
 
 _TOWER = {
     'num_hidden_layers': 12, 'hidden_act': 'quick_gelu', 'layer_norm_eps': 1e-5, 'attention_dropout': 0.0,
@@ -49,17 +50,17 @@ _PROJECTION = {
     'bias': False,
     'dropout': Free(0.0),
 }
+_IMAGES = {
+    **tower('vision_config', 'Full'),
+    **of_images(tokens=1),
+    'embed': {'use': 'embed.class_token:ClassToken', 'embed': _PATCHES},
+    'embedding_norm': layer_norm('vision_config'),
+}
 TEMPLATE = {
     'use': 'model.dual_encoder:DualEncoder',
     'logit_scale': Free(1 / 0.07),  # at first; the parameter counts
     'max_scale': Free(100.0),
-    'image': {
-        **tower('vision_config', 'Full'),
-        **of_images(tokens=1),
-        'embed': {'use': 'embed.class_token:ClassToken', 'embed': _PATCHES},
-        'embedding_norm': layer_norm('vision_config'),
-        'heads': {'pooled': {**_PROJECTION, 'pool': {'use': 'ops.pool:first'}}},
-    },
+    'image': {**_IMAGES, 'heads': {'pooled': {**_PROJECTION, 'pool': {'use': 'ops.pool:first'}}}},
     'text': {
         **tower('text_config', 'Causal'),
         **of_texts(),
@@ -67,21 +68,24 @@ TEMPLATE = {
     },
 }
 
-FAMILY = Family(
+_WEIGHTS = (
+    *weights('embed/embed'),
+    Weight('vision_model.embeddings.class_embedding', 'D -> D', ('image/embed/token',)),
+    *norm('vision_model.pre_layrnorm', 'image/embedding_norm'),
+)
+
+FAMILY = family(
+    'CLIP',
     TEMPLATE,
-    (
-        *weights('embed/embed'),
-        Weight('vision_model.embeddings.class_embedding', 'D -> D', ('image/embed/token',)),
-        *norm('vision_model.pre_layrnorm', 'image/embedding_norm'),
+    _IMAGES | {'norm': {'use': 'norm.none:NoNorm'}},
+    classifier('mean_after_first'),
+    weights=(
+        *_WEIGHTS,
+        *alone(_WEIGHTS, 'image/'),
         Weight('visual_projection.weight', 'C D -> D C', ('image/pooled_head/output',)),
         Weight('text_projection.weight', 'C D -> D C', ('text/pooled_head/output',)),
         Weight('logit_scale', ' -> ', ('logit_scale',)),
     ),
-    prefix='',
-    copies={},
-    ignored=r'(text|vision)_model\.embeddings\.position_ids',
+    ignored=r'(text|vision)_model\.embeddings\.position_ids|vision_model\.post_layernorm\.(weight|bias)',
     keys=_KEYS,
-    inputs=inputs,
-    architecture='CLIPModel',
-    sizes=channels('image/embed/embed/kernel', f'{IMAGE}num_channels'),
 )

@@ -20,5 +20,5 @@ FAMILY = Family(
     heads={'DeiTModel': (POOLER,), 'DeiTForImageClassification': (CLASSIFIER,)},
     inputs=image,
     outside=r'classifier\..*',
-    sizes=channels('embed/embed/embed/kernel'),
+    sizes=channels(),
 )

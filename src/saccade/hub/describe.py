@@ -9,6 +9,7 @@ from typing import Any
 from saccade.hub.family import Family, Head, families
 from saccade.hub.keys import START, TOKENS
 from saccade.hub.load import Shapes, shapes_of
+from saccade.hub.place import weights_of
 from saccade.hub.template import Place, Written, resolved, written
 from saccade.nearest import nearest
 from saccade.types import Part, UserError
@@ -62,7 +63,7 @@ class _Candidate:
 
     def _start(self) -> dict[str, int]:
         """Return the setting of the first token of a target, of an encoder-decoder, which generates from no other."""
-        if not self.family.keys.required.get('is_encoder_decoder'):
+        if not {**self.family.keys.required, **self.settings}.get('is_encoder_decoder'):
             return {}
         usual = self.family.tokens.get(START, 0)
         return {START: usual if usual < self.settings.get('vocab_size', 0) else 0}
@@ -98,8 +99,9 @@ def describe(
         )
     config = best.config(tokens)
     settings = best.family.keys.settings(config)
-    theirs = shapes_of(best.family.spec(settings, best.heads), best.family.inputs(settings))
-    if wrong := sorted(path for path, shape in shapes.items() if theirs.get(path) != shape):
+    theirs = shapes_of(best.family.spec(settings, best.heads), best.family.inputs_of(settings))
+    held = {path for weight in weights_of(best.family, best.heads, theirs) for path in weight.ours}
+    if wrong := sorted(path for path, shape in shapes.items() if path not in held or theirs.get(path) != shape):
         raise UserError(f'{best.name} has no place for the parameter {wrong[0]}, of shape {shapes[wrong[0]]}')
     return Description(best.family, best.heads, config, theirs)
 
@@ -109,9 +111,16 @@ def _candidate(
 ) -> _Candidate:
     place, heads = Place('config.model'), dict(dict(model.arguments).get('heads', ()))
     trunk = model.replace(heads=()) if family.heads and heads else model
-    found = [*written(family.template, trunk, place)]
-    architecture, own, of_heads = _heads(family, heads, ending)
-    found += of_heads
+    fitting = {name: own for name, own in family.architectures.items() if {head.name for head in own} == heads.keys()}
+    lacks = []
+    if family.heads and not fitting:
+        there = ' and '.join(sorted(heads)) or 'none'
+        lacks = [f'config.model.heads: {there} is not among the heads of the family']
+    described = [
+        (each, own, [*written(family.trunk(each).template, trunk, place), *_of_heads(own, heads), *lacks])
+        for each, own in (fitting or {'': ()}).items()
+    ]
+    architecture, own, found = min(described, key=lambda each: _misfit(*each, ending))
     fits = [each for each in found if isinstance(each, Written)]
     if misses := tuple(each for each in found if isinstance(each, str)):
         return _Candidate(name, family, own, architecture, {}, misses, len(fits))
@@ -128,25 +137,15 @@ def _candidate(
     return candidate
 
 
-def _heads(family: Family, heads: Mapping[str, Part], ending: str) -> tuple[str, tuple[Head, ...], list[Written | str]]:
-    """Return the architecture with the heads of a model, and what they ask of config.json."""
-    if not family.heads:
-        return family.architecture, (), []
-    tried = []
-    for architecture, own in family.heads.items():
-        if {head.name for head in own} == heads.keys():
-            found = [each for head in own for each in _written(head, heads[head.name])]
-            misses = [each for each in found if isinstance(each, str)]
-            tried.append((len(misses), not (ending and architecture.endswith(ending)), architecture, own, found))
-    if not tried:
-        there = ' and '.join(sorted(heads)) or 'none'
-        return '', (), [f'config.model.heads: {there} is not among the heads of the family']
-    _, _, architecture, own, found = min(tried, key=lambda each: each[:2])
-    return architecture, own, found
+def _of_heads(own: tuple[Head, ...], heads: Mapping[str, Part]) -> Iterator[Written | str]:
+    """Yield the settings and messages of the heads of a model. Args: own, the family's heads of the same names."""
+    for head in own:
+        yield from written(head.template, heads[head.name], Place(f'config.model.heads.{head.name}'))
 
 
-def _written(head: Head, part: Part) -> Iterator[Written | str]:
-    yield from written(head.template, part, Place(f'config.model.heads.{head.name}'))
+def _misfit(architecture: str, own: tuple[Head, ...], found: list[Written | str], ending: str) -> tuple[int, bool]:
+    """Return the number of fields that an architecture lacks, and whether its name has another ending."""
+    return sum(isinstance(each, str) for each in found), not (ending and architecture.endswith(ending))
 
 
 def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:

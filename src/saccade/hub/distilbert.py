@@ -8,7 +8,7 @@ in transformers. Sinusoidal positions are stored as a table too.
 
 from saccade.hub.encoder import BUFFERS, Words, embeddings, layers, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import LABELS, RELU, TWO, Output, each_token, masked, pooled
+from saccade.hub.heads import LABELS, RELU, Output, masked, of_encoder, pooled
 from saccade.hub.keys import Keys
 from saccade.hub.template import Activation, Rate
 
@@ -40,16 +40,12 @@ _WORDS = Words(
 )
 
 
-_FUNCTION = Activation(_WORDS.activation)
+_MASKED = masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', Activation(_WORDS.activation))
+_LABELS = pooled('pre_classifier', Output('classifier', LABELS, Rate('seq_classif_dropout')), RELU)
 
 HEADS = {
     'DistilBertModel': (),
-    'DistilBertForMaskedLM': (masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', _FUNCTION),),
-    'DistilBertForSequenceClassification': (
-        pooled('pre_classifier', Output('classifier', LABELS, Rate('seq_classif_dropout')), RELU),
-    ),
-    'DistilBertForTokenClassification': (each_token(Output('classifier', LABELS, Rate(_WORDS.dropout))),),
-    'DistilBertForQuestionAnswering': (each_token(Output('qa_outputs', TWO, Rate('qa_dropout'))),),
+    **of_encoder('DistilBert', _MASKED, _LABELS, Rate(_WORDS.dropout), Rate('qa_dropout')),
 }
 
 

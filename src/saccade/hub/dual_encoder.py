@@ -7,15 +7,14 @@ https://arxiv.org/abs/2303.15343. Names and settings are as in transformers. Lin
 patch kernel [out, channels, rows, columns].
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from saccade.hub.encoder import Words, attention, layers, norm
-from saccade.hub.family import CONTEXT, Weight
+from saccade.hub.encoder import Words, affine, attention, layers, norm
+from saccade.hub.family import ONE_TEXT, Family, Head, Trunk, Weight
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Config, Free, Inner, Setting
-from saccade.hub.vision import Places, grid_positions, image
+from saccade.hub.vision import Places, channels, grid_positions, image
 
 IMAGE = 'vision_config.'
 
@@ -69,6 +68,20 @@ def pooling(key: str) -> dict[str, Any]:
     return {'norm': norm, 'mixer': mixer, 'feedforward': feedforward(key)}
 
 
+def pooling_weights(theirs: str, ours: str) -> tuple[Weight, ...]:
+    """Return the weights of an attention pooling, from both names of it."""
+    maps = tuple(f'{ours}/mixer/{name}' for name in ('query', 'key', 'value'))
+    return (
+        Weight(f'{theirs}.probe', '1 1 D -> D', (f'{ours}/query',)),
+        Weight(f'{theirs}.attention.in_proj_weight', '(part N H) D -> part D N H', maps),
+        Weight(f'{theirs}.attention.in_proj_bias', '(part N H) -> part N H', tuple(f'{path}_bias' for path in maps)),
+        *affine(f'{theirs}.attention.out_proj', f'{ours}/mixer/output', 'D (N H) -> N H D', 'D -> D'),
+        *norm(f'{theirs}.layernorm', f'{ours}/norm'),
+        *affine(f'{theirs}.mlp.fc1', f'{ours}/feedforward/up'),
+        *affine(f'{theirs}.mlp.fc2', f'{ours}/feedforward/down'),
+    )
+
+
 def feedforward(key: str) -> dict[str, Any]:
     """Template of the feed-forward layer of a tower. Args: key, of the tower's object in config.json."""
     words = _WORDS.inside(key)
@@ -96,9 +109,14 @@ def of_texts() -> dict[str, Any]:
     }
 
 
-def inputs(config: Config) -> tuple[Any, ...]:
+def _inputs(config: Config) -> tuple[Any, ...]:
     """One image of zeros and one text, as the model reads them."""
-    return image(read(config, 'vision_config', dict))[0], np.zeros((1, 1), np.int32), CONTEXT
+    return _one_image(config)[0], *ONE_TEXT
+
+
+def _one_image(config: Config) -> tuple[Any, ...]:
+    """One image of zeros, as the encoder of images reads it without that of texts."""
+    return image(read(config, 'vision_config', dict))
 
 
 def weights(patches: str) -> tuple[Weight, ...]:
@@ -114,4 +132,27 @@ def weights(patches: str) -> tuple[Weight, ...]:
         *layers('vision_model.encoder.layers.*', _LAYER, 'image/'),
         *norm('text_model.final_layer_norm', 'text/norm'),
         *norm('vision_model.post_layernorm', 'image/norm'),
+    )
+
+
+def family(name: str, template: Any, images: Mapping[str, Any], classifies: Head, **more: Any) -> Family:
+    """Return a family of dual encoders.
+
+    Args:
+        name: of the architectures, as 'CLIP'.
+        images: template of an encoder of images alone, under a head.
+        classifies: the head.
+        more: other fields of `Family`.
+    """
+    classifier = f'{name}ForImageClassification'
+    return Family(
+        template,
+        prefix='',
+        copies={},
+        heads={classifier: (classifies,)},
+        trunks={classifier: Trunk(images, _one_image)},
+        inputs=_inputs,
+        architecture=f'{name}Model',
+        sizes=channels(IMAGE),
+        **more,
     )

@@ -12,11 +12,10 @@ from saccade.hub.heads import (
     EXACT_GELU,
     HIDDEN_ACTIVATION,
     LABELS,
-    TWO,
     ClassifierDropout,
     Output,
-    each_token,
     masked,
+    of_encoder,
     pooled,
 )
 
@@ -30,17 +29,13 @@ _DISCRIMINATOR = (
     *affine('discriminator_predictions.dense_prediction', 'tokens_head/output'),
 )
 
+_MASKED = masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', EXACT_GELU)
+_LABELS = pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()), EXACT_GELU)
+
 HEADS = {
     'ElectraModel': (),
     'ElectraForPreTraining': (Head('tokens', _REPLACED, _DISCRIMINATOR),),
-    'ElectraForMaskedLM': (
-        masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', EXACT_GELU),
-    ),
-    'ElectraForSequenceClassification': (
-        pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()), EXACT_GELU),
-    ),
-    'ElectraForTokenClassification': (each_token(Output('classifier', LABELS, ClassifierDropout())),),
-    'ElectraForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
+    **of_encoder('Electra', _MASKED, _LABELS, ClassifierDropout()),
 }
 
 
@@ -53,6 +48,5 @@ FAMILY = Family(
     # Used only for multiple choice.
     keys=keys(harmless=('summary_activation', 'summary_last_dropout', 'summary_type', 'summary_use_proj')),
     heads=HEADS,
-    like='bert',
     outside=r'(discriminator_predictions|generator_predictions|generator_lm_head|classifier|qa_outputs)\..*',
 )

@@ -6,16 +6,31 @@ Version 5 of transformers has the experts of a layer in one tensor, [E, 2 F, D] 
 tensor for each expert, as version 4 does. Both are read, the latter is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saccade.hub.family import Weight
-from saccade.hub.template import Activation, Free, InnerWidth, Setting
+from saccade.hub.layer_kinds import depth
+from saccade.hub.setting import read
+from saccade.hub.template import Activation, Config, Free, InnerWidth, Setting
 
 _FEEDFORWARD = 'layers/*/feedforward'
+NAMES = {name: f'{name}_proj' for name in ('gate', 'up', 'down')}
 
 
-def weights(place: str, names: Mapping[str, str]) -> tuple[Weight, ...]:
+def sparse_or_dense(config: Config) -> list[str]:
+    """Return the kind of the feed-forward layer of each layer, 'dense' or 'sparse'."""
+    count, step = depth(config), read(config, 'decoder_sparse_step', int, 1)
+    dense = read(config, 'mlp_only_layers', list, [])
+    return ['dense' if number in dense or (number + 1) % step else 'sparse' for number in range(count)]
+
+
+def only_dense(kinds: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of the kinds of feed-forward layers."""
+    return {'mlp_only_layers': [number for number, kind in enumerate(kinds) if kind == 'dense']}
+
+
+def weights(place: str, names: Mapping[str, str] = NAMES) -> tuple[Weight, ...]:
     """Return the weights of the mixture.
 
     Args:

@@ -8,7 +8,7 @@ A family is one file of this package, named after `model_type` in its config.jso
 import functools
 import itertools
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +23,7 @@ from saccade.trust import trusted
 from saccade.types import LayerContext, UserError
 
 Table = Callable[[int, int], np.ndarray]  # (rows, columns) -> table
+Inputs = Callable[[Mapping[str, Any]], tuple[Any, ...]]  # config.json -> arguments of the model's `init`
 
 CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # one row of one position
 ONE_TEXT = np.zeros((1, 1), np.int32), CONTEXT
@@ -64,10 +65,12 @@ class Weight:
 
     def in_group(self, group: str, layers: range) -> 'Weight':
         """Return the weight of one group of layers. Args: layers, their numbers."""
-        ours, needs, without = (
-            tuple(path.replace('*', group) for path in paths) for paths in (self.ours, [self.needs], [self.without])
-        )
-        return replace(self, ours=ours, needs=needs[0], without=without[0], layers=layers)
+        return replace(self.at(lambda path: path.replace('*', group)), layers=layers)
+
+    def at(self, place: Callable[[str], str]) -> 'Weight':
+        """Return the weight with other paths of our parameters. Args: place, from each path to the other."""
+        ours = tuple(map(place, self.ours))
+        return replace(self, ours=ours, needs=place(self.needs), without=place(self.without))
 
     def parts(self, name: str) -> list[str]:
         """Return the names of the tensors that are one. Args: name, as `tensors` yields it."""
@@ -88,21 +91,43 @@ class Weight:
             yield name, index
 
 
+def alone(weights: Iterable[Weight], tower: str) -> tuple[Weight, ...]:
+    """Return the weights of one tower that is a model of its own. Args: tower, its path in the whole, as 'encoder/'."""
+    own = (weight for weight in weights if weight.ours[0].startswith(tower))
+    return tuple(weight.at(lambda path: path.removeprefix(tower)) for weight in own)
+
+
+def instead(weights: Iterable[Weight], *others: Weight) -> tuple[Weight, ...]:
+    """Return weights with others in the place of those that hold the same parameters."""
+    held = {path for weight in others for path in weight.ours}
+    return *(weight for weight in weights if held.isdisjoint(weight.ours)), *others
+
+
 @dataclass(frozen=True)
 class Head:
-    """Head of an encoder, in some models of a family.
+    """Head of a model, in some architectures of a family.
 
     Attributes:
         name: ours.
         template: its spec, with leaves for what config.json says.
         weights: its tensors.
         required: key of config.json -> its only supported value.
+        prefix: of the other tensors of a model with this head, if it is not the family's.
     """
 
     name: str
     template: Mapping[str, Any]
     weights: tuple[Weight, ...]
     required: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ''
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """Model without its heads, of architectures that differ from the family's. Attributes: as of `Family`."""
+
+    template: Any
+    inputs: Inputs = lambda config: ONE_TEXT
 
 
 @dataclass(frozen=True)
@@ -117,13 +142,15 @@ class Family:
         ignored: a regular expression of the names that hold no parameter.
         keys: of their config.json, but for those that `spec`, `heads` and `inputs` read.
         older: how names end in older folders -> how they end in `weights`.
-        heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
-            Tensors of another's heads may be stored too.
+        heads: by the architecture that config.json names. Tensors of another architecture's heads may be stored too, in
+            a family without `architecture`.
+        trunks: by the architecture that config.json names, where the model under the heads is not `template`.
         tokens: what config.json says of generation where it does not mention it: the defaults of their config class.
         inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
         constants: names of tables that are the same in every model of the family -> the table.
         like: family of which this is a variant; a model that fits both is exported as the other.
-        architecture: name of the model's class in transformers, of a family without heads.
+        architecture: name of the class in transformers of a model without heads, also of a folder that names none of
+            the architectures with heads; '' in a family whose folders name one of these.
         outside: a regular expression of the names that never have the prefix, as of heads.
         model_type: in config.json, if it is not the name of the file.
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
@@ -137,8 +164,9 @@ class Family:
     keys: Keys
     older: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
+    trunks: Mapping[str, Trunk] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
-    inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
+    inputs: Inputs = lambda config: ONE_TEXT
     constants: Mapping[str, Table] = field(default_factory=dict)
     like: str = ''
     architecture: str = ''
@@ -152,7 +180,7 @@ class Family:
         Raises:
             UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
         """
-        spec = filled(self.template, config)
+        spec = filled(self.trunk(self._architecture(config)).template, config)
         for head in heads:
             for key, value in head.required.items():
                 require(config, key, value)
@@ -164,15 +192,33 @@ class Family:
         Raises:
             UserError: its architecture is not one of the family's; the message lists them.
         """
-        named = read(config, 'architectures', list, [])
-        if not self.heads:
-            return ()
-        name, *_ = (*named, *self.heads)
-        if str(name) not in self.heads:
+        name = self._architecture(config)
+        if name not in self.heads and not self.architecture:
             raise UserError(
-                f'config.json: architecture {shortened(str(name))} cannot be loaded; there are {", ".join(self.heads)}'
+                f'config.json: architecture {shortened(name)} cannot be loaded; there are {", ".join(self.heads)}'
             )
-        return self.heads[name]
+        return self.heads.get(name, ())
+
+    def inputs_of(self, config: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments of `init` of the model that config.json describes."""
+        return self.trunk(self._architecture(config)).inputs(config)
+
+    def trunk(self, architecture: str) -> Trunk:
+        """Return the model without heads of an architecture."""
+        return self.trunks.get(architecture, Trunk(self.template, self.inputs))
+
+    @property
+    def architectures(self) -> dict[str, tuple[Head, ...]]:
+        """Heads of each architecture; the first architecture is that of a folder that names none."""
+        return ({self.architecture: ()} if self.architecture else {}) | self.heads
+
+    def _architecture(self, config: Mapping[str, Any]) -> str:
+        name, *_ = (*read(config, 'architectures', list, []), *self.architectures)
+        return str(name)
+
+    def prefix_with(self, heads: tuple[Head, ...]) -> str:
+        """Return the prefix of the tensors of a model with these heads."""
+        return next((head.prefix for head in heads if head.prefix), self.prefix)
 
 
 def find_family(model_type: str) -> Family:

@@ -6,16 +6,15 @@ Gemma Team 2024, "Gemma: Open Models Based on Gemini Research and Technology", h
 and settings are as in `GemmaForCausalLM` in transformers.
 """
 
+from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.llama import NORM, family, template
+from saccade.hub.llama_like import BIAS, NORM, family, template
 from saccade.hub.template import Activation, RootOfWidth, Setting
-
-_BIAS = Setting('attention_bias', bool, False)
 
 FAMILY = family(
     'GemmaForCausalLM',
     template(
-        {'bias': _BIAS, 'output_bias': _BIAS},
+        {'bias': BIAS, 'output_bias': BIAS},
         {'bias': False, 'activation': Activation('hidden_act', 'gelu_pytorch_tanh')},
         {**NORM, 'zero_centred': True},
     )
@@ -24,6 +23,7 @@ FAMILY = family(
         required={**CAUSAL, 'use_bidirectional_attention': None},
         defaults={'head_dim': 256, 'num_key_value_heads': 16},
     ),
+    heads=of_decoder('Gemma', SEQUENCES, TOKENS),
     like='llama',
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )

@@ -9,13 +9,14 @@ and settings are as in `Gemma2ForCausalLM` in transformers.
 import math
 from typing import Any
 
-from saccade.hub.family import Weight
+from saccade.hub.family import Weight, instead
+from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import layers, listed
-from saccade.hub.llama import NORM, WEIGHTS, family, template
-from saccade.hub.mistral import WINDOW, SlidingWindow
+from saccade.hub.llama_like import NORM, WEIGHTS, family, template
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Both, Config, MismatchError, RootOfWidth, Setting, all_fields
+from saccade.hub.windows import WINDOW, SlidingWindow
 from saccade.ops.term import Softcap
 from saccade.types import Part
 
@@ -59,8 +60,8 @@ _NORMS = {
     'pre_feedforward_layernorm': 'feedforward_norm',
     'post_feedforward_layernorm': 'feedforward_output_norm',
 }
-SANDWICH = (
-    *(weight for weight in WEIGHTS if 'layernorm' not in weight.theirs),
+SANDWICH = instead(
+    WEIGHTS,
     *(Weight(f'layers.*.{theirs}.weight', 'D -> D', (f'layers/*/{ours}/scale',)) for theirs, ours in _NORMS.items()),
 )
 KINDS = 'full_attention', 'sliding_attention'
@@ -86,7 +87,7 @@ FAMILY = family(
         },
         nullable=('sliding_window', 'final_logit_softcapping', 'attn_logit_softcapping'),
     ),
-    like='llama',
+    heads=of_decoder('Gemma2', SEQUENCES, TOKENS),
     weights=SANDWICH,
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )  # fmt: skip

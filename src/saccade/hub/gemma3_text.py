@@ -7,12 +7,13 @@ Gemma Team 2025, "Gemma 3 Technical Report", https://arxiv.org/abs/2503.19786; n
 """
 
 from saccade.hub.gemma2 import CENTRED, KINDS, MODEL, SANDWICH, block
+from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import layers, listed
-from saccade.hub.llama import QUERY_KEY_NORMS, family
-from saccade.hub.mistral import WINDOW, SlidingWindow
+from saccade.hub.llama_like import QUERY_KEY_NORMS, family
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
+from saccade.hub.windows import WINDOW, SlidingWindow
 
 _GLOBAL = Rope('full_attention', usual=1e6).template()
 _LOCAL = Rope('sliding_attention', 'rope_local_base_freq', scaled=False).template()
@@ -34,7 +35,7 @@ FAMILY = family(
         defaults={'head_dim': 256, 'num_key_value_heads': 4, 'sliding_window': 4096},
         nullable=('sliding_window',),
     ),
-    like='llama',
+    heads=of_decoder('Gemma3Text', SEQUENCES),
     weights=(*SANDWICH, *QUERY_KEY_NORMS),
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )

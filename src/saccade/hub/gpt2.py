@@ -8,9 +8,10 @@ transformers. Linear kernels are stored [in, out]; queries, keys and values are 
 
 from typing import Any
 
-from saccade.hub.causal import parts, template
+from saccade.hub.causal import family, parts, template
 from saccade.hub.encoder import Words, affine, fused, norm
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Weight
+from saccade.hub.heads import of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read
 from saccade.hub.template import Both, Free, MismatchError, Rate, Setting
@@ -31,7 +32,7 @@ def _scaled(scale: float | None) -> dict[str, Any]:
 
 _SCALE = Both(lambda config: None if read(config, 'scale_attn_weights', bool, True) else 1.0, _scaled)
 
-FAMILY = Family(
+FAMILY = family(
     template(
         _NORM,
         {'use': 'block.pre_norm:PreNorm', **parts(_WORDS, _NORM, Free(True), scale=_SCALE)},
@@ -68,7 +69,8 @@ FAMILY = Family(
         },
         defaults={'activation_function': 'gelu_new', 'resid_pdrop': 0.1, 'attn_pdrop': 0.1},
     ),
+    heads=of_decoder('GPT2', tokens='classifier'),
     architecture='GPT2LMHeadModel',
-    outside=r'lm_head\.weight',
+    outside=r'(lm_head|score|classifier|qa_outputs)\..*',
     tokens={'bos_token_id': 50256, 'eos_token_id': 50256},
 )  # fmt: skip

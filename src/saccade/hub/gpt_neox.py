@@ -6,9 +6,10 @@ Black et al. 2022, "GPT-NeoX-20B", https://arxiv.org/abs/2204.06745, and Pythia;
 `GPTNeoXForCausalLM` in transformers. Queries, keys and values are one kernel, a head after another.
 """
 
-from saccade.hub.causal import parts, template
+from saccade.hub.causal import family, parts, template
 from saccade.hub.encoder import Words, affine, fused, norm
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Weight
+from saccade.hub.heads import of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.rope import Rope
 from saccade.hub.template import Free, Rate, Setting, either
@@ -23,7 +24,7 @@ _PARTS = parts(_WORDS, _NORM, Free(True), bias=_BIAS, output_bias=_BIAS, positio
 _PARALLEL = {'use': 'block.parallel:Parallel', 'shared_norm': False, **_PARTS}
 _BLOCK = either('use_parallel_residual', True, _PARALLEL, {'use': 'block.pre_norm:PreNorm', **_PARTS})
 
-FAMILY = Family(
+FAMILY = family(
     template(_NORM, _BLOCK, dropout=Rate('hidden_dropout')),
     (
         Weight('embed_in.weight', 'V D -> V D', ('embedding',)),
@@ -42,10 +43,11 @@ FAMILY = Family(
     ignored=r'layers\.\d+\.attention\.(rotary_emb\.inv_freq|(masked_)?bias)',
     keys=Keys(
         required=CAUSAL,
-        harmless=('is_decoder', 'classifier_dropout'),
+        harmless=('is_decoder',),
         defaults={'hidden_act': 'gelu', 'hidden_dropout': 0.0, 'attention_dropout': 0.0},
     ),
+    heads=of_decoder('GPTNeoX', tokens='classifier', spans=''),
     architecture='GPTNeoXForCausalLM',
-    outside=r'embed_out\.weight',
+    outside=r'(embed_out|score|classifier|qa_outputs)\..*',
     tokens={'bos_token_id': 0, 'eos_token_id': 2},
 )

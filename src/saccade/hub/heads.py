@@ -1,18 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of BERT-like encoders, mapped to our heads 'masked', 'pooled' and 'tokens'."""
+"""Heads of all families, mapped to our heads 'masked', 'pooled' and 'tokens', and the models under them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from saccade.build import fields
 from saccade.hub.encoder import LAYER_NORM, Words, affine, norm
-from saccade.hub.family import Head, Weight
+from saccade.hub.family import Head, Trunk, Weight
 from saccade.hub.setting import ACTIVATIONS, read
 from saccade.hub.template import Activation, Both, Config, Free, MismatchError, Rate
+from saccade.model.base import TransformerBase
 
 # Classes of a pair of texts: it is one, or it is not. Scores of a token: the answer starts there, it stops there.
 TWO = 2
 HIDDEN_ACTIVATION = Activation(Words.activation)  # of the layers
+SEQUENCES, TOKENS, SPANS = 'ForSequenceClassification', 'ForTokenClassification', 'ForQuestionAnswering'
 EXACT_GELU, TANH, RELU = (ACTIVATIONS[name] for name in ('gelu', 'tanh', 'relu'))
 
 
@@ -84,3 +88,71 @@ _TOKENS = 'tokens_head/output'
 
 def _scores(output: Output) -> dict[str, Any]:
     return {'classes': output.classes, 'dropout': output.dropout}
+
+
+def of_encoder(
+    name: str, predicts: Head, classifies: Head, tokens: Any, spans: Any = _WITHOUT_KEY
+) -> dict[str, tuple[Head, ...]]:
+    """Return the heads of a BERT-like encoder by architecture.
+
+    Args:
+        name: of the architectures, as 'Bert'.
+        predicts, classifies: of masked tokens, and of a text.
+        tokens, spans: dropout of the input of the output layer that scores each token, and spans.
+    """
+    return {
+        f'{name}ForMaskedLM': (predicts,),
+        f'{name}{SEQUENCES}': (classifies,),
+        f'{name}{TOKENS}': (each_token(Output('classifier', LABELS, tokens)),),
+        f'{name}{SPANS}': (each_token(Output('qa_outputs', TWO, spans)),),
+    }
+
+
+def of_decoder(
+    name: str, *endings: str, tokens: str = 'score', spans: str = 'transformer.'
+) -> dict[str, tuple[Head, ...]]:
+    """Return the heads of a decoder by architecture: scores of a text, read at its last token, or of each token.
+
+    Args:
+        name: of the architectures, as 'Llama'.
+        endings: of the architectures that there are; none for all three.
+        tokens: their name of the output layer that scores tokens.
+        spans: prefix of the other tensors of a model that answers questions.
+    """
+    last = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:last'}, 'classes': LABELS, 'bias': False}
+    made = {
+        SEQUENCES: Head('pooled', {**last, 'dropout': Free(0.0)}, affine('score', 'pooled_head/output')[:1]),
+        TOKENS: each_token(Output(tokens, LABELS, Rate('classifier_dropout', default=0.1))),
+        SPANS: replace(each_token(Output('qa_outputs', TWO)), prefix=spans),
+    }
+    return {f'{name}{ending}': (made[ending],) for ending in endings or made}
+
+
+def reading(template: Mapping[str, Any]) -> Trunk:
+    """Return the model under the heads of a decoder: an encoder with its layers and masks. Args: of the decoder."""
+    shared = fields(TransformerBase)
+    return Trunk({name: leaf for name, leaf in template.items() if name in shared} | {'use': 'model.encoder:Encoder'})
+
+
+def rereading(template: Mapping[str, Any], start: Any, **decoder: Any) -> Trunk:
+    """Return the model under the heads of an encoder-decoder, which reads a text twice.
+
+    Args:
+        template: of the model that writes.
+        start: of the first token of the decoder.
+        decoder: fields of the decoder that differ.
+    """
+    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'start': start}
+    return Trunk({**twice, 'decoder': {**template['decoder'], **decoder}})
+
+
+def of_encoder_decoder(name: str, prefix: str = '') -> dict[str, tuple[Head, ...]]:
+    """Return the heads of an encoder-decoder by architecture.
+
+    Args:
+        name: of the architectures, as 'Bart'.
+        prefix: of the other tensors of a classifier, if it is not the family's.
+    """
+    scores = Output('classification_head.out_proj', LABELS, Rate('classifier_dropout', default=0.0))
+    last = replace(pooled('classification_head.dense', scores, place='last'), prefix=prefix)
+    return {f'{name}{SEQUENCES}': (last,), f'{name}{SPANS}': (each_token(Output('qa_outputs', TWO)),)}

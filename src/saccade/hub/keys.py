@@ -41,6 +41,7 @@ class Keys:
         nullable: keys whose null is a value of its own, and not the default.
         fixed: key -> the value that transformers uses, whatever the folder has.
         inner: key of an object -> keys of the object.
+        own: keys of every class, as `is_encoder_decoder`, that the family's functions read themselves.
         replaces: key of an object -> key of the object in whose place it is taken, where there are both.
     """
 
@@ -51,12 +52,14 @@ class Keys:
     nullable: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     inner: Mapping[str, 'Keys'] = field(default_factory=dict)
+    own: tuple[str, ...] = ()
     replaces: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> frozenset[str]:
         """Keys that a family's functions need not read."""
-        return frozenset({*_REQUIRED, *_HARMLESS, *TOKENS, *self.required, *self.harmless, *self.aliases, *self.inner})
+        usual = {*_REQUIRED, *_HARMLESS, *TOKENS} - {*self.own}
+        return frozenset({*usual, *self.required, *self.harmless, *self.aliases, *self.inner})
 
     def settings(self, values: Mapping[str, Any], at: str = '') -> Settings:
         """Return a folder's settings: keys by one name each, defaults filled in, nested objects converted.
@@ -80,5 +83,6 @@ class Keys:
         found |= {key: found[other] for other, key in self.replaces.items() if found.get(other)}
         found = {**self.defaults, **found, **self.fixed}
         for key, value in {**_REQUIRED, **self.required}.items():
-            require(Settings(found, at), key, value)
+            if key not in self.own:
+                require(Settings(found, at), key, value)
         return Settings(found, at)

@@ -15,7 +15,7 @@ from saccade.hub.experts import mixture, shared, weights
 from saccade.hub.family import Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.layer_kinds import crossed, depth, listed
-from saccade.hub.llama import NORM, WEIGHTS, family, template
+from saccade.hub.llama_like import NORM, WEIGHTS, family, template
 from saccade.hub.setting import read
 from saccade.hub.template import Both, Config, Free, Kernel, Setting
 
@@ -173,7 +173,7 @@ FAMILY = family(
             'linear_head_dim': 128, 'linear_num_heads': 32,
         },
     ),
-    like='llama',
+    heads={},
     weights=(
         *(weight for weight in WEIGHTS if 'self_attn' not in weight.theirs),
         *own(_DELTA, True),

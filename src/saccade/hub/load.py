@@ -85,7 +85,7 @@ def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = '
         family, settings, heads, spec = _described(config)
         leaves = Leaves(like or {}, dtype)
         with open_tensors(folder) as tensors:
-            place(tensors, family, shapes_of(spec, family.inputs(settings)), heads, leaves)
+            place(tensors, family, shapes_of(spec, family.inputs_of(settings)), heads, leaves)
         return Pretrained(
             spec,
             unflatten_dict(leaves.arrays, sep='/'),

@@ -7,16 +7,18 @@ names and settings of `MBartForConditionalGeneration` and its heads in transform
 """
 
 from saccade.hub.bart import FAMILY as BART
-from saccade.hub.seq2seq import LAYER_NORM, LEARNED, family, heads, keys, rereading, template
+from saccade.hub.heads import of_encoder_decoder, rereading
+from saccade.hub.seq2seq import LAYER_NORM, LEARNED, family, keys, template
 
-_WRITES = template('block.pre_norm:PreNorm', {'position': LEARNED, 'norm': LAYER_NORM}, LAYER_NORM)
-_HEADS = heads('MBart')
+_MODEL = template('block.pre_norm:PreNorm', {'position': LEARNED, 'norm': LAYER_NORM}, LAYER_NORM)
+_HEADS = of_encoder_decoder('MBart')
 
 FAMILY = family(
     '',
-    rereading(_WRITES, None),
+    _MODEL,
     keys=keys(required={'normalize_before': True, 'add_final_layer_norm': True}),
     weights=BART.weights,
     tokens={'bos_token_id': 0, 'pad_token_id': 1, 'eos_token_id': 2, 'forced_eos_token_id': 2},
-    heads=_HEADS,
+    heads={'MBartForConditionalGeneration': (), 'MBartModel': (), **_HEADS},
+    trunks=dict.fromkeys(_HEADS, rereading(_MODEL, None, head_bias=False)),
 )

@@ -7,11 +7,12 @@ Jiang et al. 2024, "Mixtral of Experts", https://arxiv.org/abs/2401.04088; names
 """
 
 from saccade.hub.experts import mixture, weights
+from saccade.hub.heads import of_decoder
 from saccade.hub.keys import Keys
-from saccade.hub.llama import NO_BIAS, WEIGHTS, family, template
-from saccade.hub.mistral import WINDOW, SlidingWindow
+from saccade.hub.llama_like import NO_BIAS, WEIGHTS, family, template
 from saccade.hub.rope import Rope
 from saccade.hub.template import Setting
+from saccade.hub.windows import WINDOW, SlidingWindow
 
 _MODEL = template({**NO_BIAS, 'mask': SlidingWindow(), 'position': Rope(usual=1e6).template()}, {})
 _MIXTURE = mixture(Setting('num_local_experts', int), 'intermediate_size', True)
@@ -25,6 +26,7 @@ FAMILY = family(
         aliases={'num_experts': 'num_local_experts'},
         defaults={'num_key_value_heads': 8, 'num_experts_per_tok': 2, 'num_local_experts': 8, 'rms_norm_eps': 1e-5},
     ),
+    heads=of_decoder('Mixtral', spans=''),
     like='llama',
     weights=(*WEIGHTS, *weights('block_sparse_moe', {'gate': 'w1', 'up': 'w3', 'down': 'w2'})),
     tokens={'bos_token_id': 1, 'eos_token_id': 2},

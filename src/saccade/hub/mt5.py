@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """mT5: T5 1.1 with an output kernel of its own, whatever config.json says of tied embeddings.
 
-Xue et al. 2021, "mT5", https://arxiv.org/abs/2010.11934; names and settings of `MT5ForConditionalGeneration` in
-transformers. A folder without an output kernel has the embedding in its place.
+Xue et al. 2021, "mT5", https://arxiv.org/abs/2010.11934; names and settings of `MT5ForConditionalGeneration` and its
+heads in transformers. A folder without an output kernel has the embedding in its place.
 """
 
 from dataclasses import replace
 from typing import Any
 
-from saccade.hub.t5 import FAMILY as T5
 from saccade.hub.template import Both, MismatchError
-from saccade.hub.text_to_text import keys, template
+from saccade.hub.text_to_text import WEIGHTS, family, keys, template
 
 
 def _untied(tied: bool) -> dict[str, Any]:
@@ -22,11 +21,10 @@ def _untied(tied: bool) -> dict[str, Any]:
 
 _KEYS = keys(feed_forward_proj='gated-gelu')
 
-FAMILY = replace(
-    T5,
-    template=template(Both(lambda config: False, _untied), 1.0),
-    weights=(*T5.weights[:-1], replace(T5.weights[-1], instead='shared.weight')),
+FAMILY = family(
+    'MT5',
+    template(Both(lambda config: False, _untied), 1.0),
+    weights=(*WEIGHTS[:-1], replace(WEIGHTS[-1], instead='shared.weight')),
     keys=replace(_KEYS, harmless=(*_KEYS.harmless, 'tie_word_embeddings')),
-    architecture='MT5ForConditionalGeneration',
     like='t5',
 )

@@ -6,17 +6,16 @@ Groeneveld et al. 2024, "OLMo: Accelerating the Science of Language Models", htt
 settings are as in `OlmoForCausalLM` in transformers.
 """
 
+from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.llama import EQUAL_HEADS, family, template
-from saccade.hub.template import Setting
+from saccade.hub.llama_like import BIAS, EQUAL_HEADS, family, template
 
 _NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': 1e-5, 'scale': False, 'bias': False}
-_BIAS = Setting('attention_bias', bool, False)
-
 FAMILY = family(
     'OlmoForCausalLM',
-    template({**EQUAL_HEADS, 'bias': _BIAS, 'output_bias': _BIAS}, {'bias': False}, _NORM),
+    template({**EQUAL_HEADS, 'bias': BIAS, 'output_bias': BIAS}, {'bias': False}, _NORM),
     Keys(required={**CAUSAL, 'clip_qkv': None}),
+    heads=of_decoder('Olmo', SEQUENCES),
     like='llama',
     tokens={'eos_token_id': 50279, 'pad_token_id': 1},
 )

@@ -7,12 +7,11 @@ transformers.
 """
 
 from saccade.hub.gemma2 import SANDWICH
+from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.llama import NORM, QUERY_KEY_NORMS, family, template
-from saccade.hub.template import Setting
+from saccade.hub.llama_like import BIAS, NORM, QUERY_KEY_NORMS, family, template
 
-_BIAS = Setting('attention_bias', bool, False)
-_MIXER = {'bias': _BIAS, 'output_bias': _BIAS, 'head_norm': NORM, 'norm_together': True}
+_MIXER = {'bias': BIAS, 'output_bias': BIAS, 'head_norm': NORM, 'norm_together': True}
 _MODEL = template(_MIXER, {'bias': False})
 _BLOCK = {'use': 'block.sandwich:Sandwich', 'norm': {'use': 'norm.none:NoNorm'}, 'output_norm': NORM}
 
@@ -20,6 +19,7 @@ FAMILY = family(
     'Olmo2ForCausalLM',
     _MODEL | {'block': {**_MODEL['block'], **_BLOCK}},
     Keys(required=CAUSAL, defaults={'rms_norm_eps': 1e-5}),
+    heads=of_decoder('Olmo2', SEQUENCES),
     like='llama',
     weights=(*SANDWICH, *QUERY_KEY_NORMS),
     tokens={'eos_token_id': 50279, 'pad_token_id': 1},

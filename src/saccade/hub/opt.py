@@ -6,9 +6,10 @@ Zhang et al. 2022, "OPT: Open Pre-trained Transformer Language Models", https://
 settings of `OPTForCausalLM` in transformers. The first two rows of its position table are not used.
 """
 
-from saccade.hub.causal import parts, template
+from saccade.hub.causal import family, parts, template
 from saccade.hub.encoder import Narrow, Words, layers, norm
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Weight
+from saccade.hub.heads import SEQUENCES, SPANS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.seq2seq import LAYER, LEARNED
 from saccade.hub.setting import read
@@ -28,7 +29,7 @@ def _last(config: Config) -> str:
     return 'norm' if before and not removed else ''
 
 
-FAMILY = Family(
+FAMILY = family(
     template(
         OneOf(
             _last,
@@ -60,7 +61,8 @@ FAMILY = Family(
         harmless=('layerdrop',),
         defaults={'activation_function': 'relu', 'dropout': 0.1, 'attention_dropout': 0.0},
     ),
+    heads=of_decoder('OPT', SEQUENCES, SPANS, spans=''),
     architecture='OPTForCausalLM',
-    outside=r'lm_head\.weight',
+    outside=r'(lm_head|score|qa_outputs)\..*',
     tokens={'bos_token_id': 2, 'pad_token_id': 1, 'eos_token_id': 2},
 )

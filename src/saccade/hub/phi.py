@@ -6,11 +6,12 @@ Li et al. 2023, "Textbooks Are All You Need II: phi-1.5 technical report", https
 settings of `PhiForCausalLM` in transformers.
 """
 
-from saccade.hub.causal import parts, template
+from saccade.hub.causal import family, parts, template
 from saccade.hub.encoder import Words, layers, norm
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Weight
+from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.llama import GROUPS, HEAD_WIDTH
+from saccade.hub.llama_like import GROUPS, HEAD_WIDTH
 from saccade.hub.rope import Rope
 from saccade.hub.template import Free, Maybe, Rate, Setting
 
@@ -27,7 +28,7 @@ _PARTS = parts(
     position=_ROPE.template(),
 )
 
-FAMILY = Family(
+FAMILY = family(
     template(
         _NORM,
         {'use': 'block.parallel:Parallel', **_PARTS},
@@ -56,7 +57,8 @@ FAMILY = Family(
     copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'layers\.\d+\.self_attn\.rotary_emb\.inv_freq',
     keys=Keys(required=CAUSAL, defaults={'hidden_act': 'gelu_new', 'resid_pdrop': 0.0, 'attention_dropout': 0.0}),
+    heads=of_decoder('Phi', SEQUENCES, TOKENS),
     architecture='PhiForCausalLM',
-    outside=r'lm_head\..*',
+    outside=r'(lm_head|score)\..*',
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -31,7 +31,7 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     Raises:
         UserError: a tensor is missing, left over, or of the wrong shape; or a tied copy or a constant table differs.
     """
-    names = _short_names(tensors, family)
+    names = _short_names(tensors, family, heads)
     left = dict(names)
     for weight in weights_of(family, heads, shapes):
         first, *_ = weight.parts(next(weight.tensors(shapes[weight.ours[0]]))[0])
@@ -49,8 +49,9 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
     _check_copies(tensors, names, left, family.copies)
     _check_constants(tensors, left, family.constants)
-    # Tensors without a parameter may be left over, and tensors of heads that this model does not have.
-    spare = {weight.theirs for each in family.heads.values() for weight in _weights(each)}
+    # Tensors without a parameter may be left over, and tensors of heads that an encoder does not have.
+    others = () if family.architecture else family.heads.values()
+    spare = {weight.theirs for each in others for weight in _weights(each)}
     over = [
         name
         for short, name in left.items()
@@ -92,11 +93,11 @@ def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
     return (weight for head in heads for weight in head.weights)
 
 
-def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
+def _short_names(tensors: Tensors, family: Family, heads: tuple[Head, ...]) -> dict[str, str]:
     """Return the stored name of each tensor by its name in the family's weights: no prefix, current ending."""
     names: dict[str, str] = {}
     for name in tensors:
-        short = name.removeprefix(family.prefix)
+        short = name.removeprefix(family.prefix_with(heads))
         old = next(filter(short.endswith, family.older), '')
         short = short.removesuffix(old) + family.older.get(old, '')
         if short in names:

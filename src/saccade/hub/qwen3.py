@@ -8,16 +8,13 @@ Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; na
 
 from dataclasses import replace
 
-from saccade.hub.llama import NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
-from saccade.hub.qwen2 import WINDOWS, FullLayers
-from saccade.hub.template import Setting
-
-_BIAS = Setting('attention_bias', bool, False)
+from saccade.hub.llama_like import BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
+from saccade.hub.windows import NO_WINDOWS, FullLayers
 
 FAMILY = family(
     'Qwen3ForCausalLM',
-    template({'bias': _BIAS, 'output_bias': _BIAS, 'head_norm': NORM, 'mask': FullLayers()}, {'bias': False}),
-    replace(WINDOWS, defaults={'head_dim': 128, 'num_key_value_heads': 32}),
+    template({'bias': BIAS, 'output_bias': BIAS, 'head_norm': NORM, 'mask': FullLayers()}, {'bias': False}),
+    replace(NO_WINDOWS, defaults={'head_dim': 128, 'num_key_value_heads': 32}),
     like='llama',
     weights=(*WEIGHTS, *QUERY_KEY_NORMS),
 )

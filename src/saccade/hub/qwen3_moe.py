@@ -6,19 +6,15 @@ Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; na
 `Qwen3MoeForCausalLM` in transformers.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-from saccade.hub.experts import mixture, weights
+from saccade.hub.experts import mixture, only_dense, sparse_or_dense, weights
 from saccade.hub.keys import Keys
-from saccade.hub.layer_kinds import depth, layers
-from saccade.hub.llama import NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
-from saccade.hub.mistral import WINDOW
+from saccade.hub.layer_kinds import layers
+from saccade.hub.llama_like import BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
 from saccade.hub.setting import read
-from saccade.hub.template import Both, Config, Setting
+from saccade.hub.template import Both, Setting
+from saccade.hub.windows import WINDOW
 
-_BIAS = Setting('attention_bias', bool, False)
-_MODEL = template({'bias': _BIAS, 'output_bias': _BIAS, 'head_norm': NORM}, {'bias': False})
+_MODEL = template({'bias': BIAS, 'output_bias': BIAS, 'head_norm': NORM}, {'bias': False})
 _EXPERTS = Both(
     lambda config: read(config, 'num_local_experts', int),
     lambda count: {'num_experts': count, 'num_local_experts': count},  # in version 4, and 5, of transformers
@@ -28,21 +24,9 @@ _MIXTURE = mixture(_EXPERTS, 'moe_intermediate_size', Setting('norm_topk_prob', 
 _BLOCKS = {'sparse': {**_MODEL['block'], 'feedforward': _MIXTURE}, 'dense': _MODEL['block']}
 
 
-def feedforwards(config: Config) -> list[str]:
-    """Return the kind of the feed-forward layer of each layer, 'dense' or 'sparse'."""
-    count, step = depth(config), read(config, 'decoder_sparse_step', int, 1)
-    dense = read(config, 'mlp_only_layers', list, [])
-    return ['dense' if number in dense or (number + 1) % step else 'sparse' for number in range(count)]
-
-
-def dense(kinds: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of the kinds of feed-forward layers."""
-    return {'mlp_only_layers': [number for number, kind in enumerate(kinds) if kind == 'dense']}
-
-
 FAMILY = family(
     'Qwen3MoeForCausalLM',
-    _MODEL | layers(_BLOCKS, feedforwards, dense),
+    _MODEL | layers(_BLOCKS, sparse_or_dense, only_dense),
     Keys(
         required={**WINDOW, 'use_sliding_window': False},
         # Without windows in any layer their size has no effect.
@@ -57,6 +41,6 @@ FAMILY = family(
     weights=(
         *WEIGHTS,
         *QUERY_KEY_NORMS,
-        *weights('mlp', {'gate': 'gate_proj', 'up': 'up_proj', 'down': 'down_proj'}),
+        *weights('mlp'),
     ),
 )  # fmt: skip

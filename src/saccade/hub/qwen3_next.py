@@ -8,12 +8,11 @@ tensor has queries and gates of attention, and others the projections of Gated D
 """
 
 from saccade.hub.delta_rule import KINDS, MIXER, delta, interleaved, own
-from saccade.hub.experts import mixture, shared, weights
-from saccade.hub.family import Weight
+from saccade.hub.experts import mixture, only_dense, shared, sparse_or_dense, weights
+from saccade.hub.family import Weight, instead
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.layer_kinds import crossed, listed
-from saccade.hub.llama import NO_BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
-from saccade.hub.qwen3_moe import dense, feedforwards
+from saccade.hub.llama_like import NO_BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
 from saccade.hub.template import InnerWidth, Setting
@@ -56,7 +55,7 @@ _DELTA = (
     Weight('layers.*.linear_attn.norm.weight', 'V -> V', (f'{MIXER}/head_norm/scale',)),
     Weight('layers.*.linear_attn.out_proj.weight', 'D (N V) -> N V D', (f'{MIXER}/output',)),
 )  # fmt: skip
-_LLAMA = tuple(weight for weight in WEIGHTS if '.q_proj' not in weight.theirs)
+_LLAMA = instead(WEIGHTS, _GATED, *QUERY_KEY_NORMS)
 
 FAMILY = family(
     'Qwen3NextForCausalLM',
@@ -64,8 +63,8 @@ FAMILY = family(
     | crossed(
         _MODEL['block'],
         (_MIXERS, _LISTED),
-        (_FEEDFORWARDS, feedforwards),
-        lambda mixers, inner: {'layer_types': mixers, **dense(inner)},
+        (_FEEDFORWARDS, sparse_or_dense),
+        lambda mixers, inner: {'layer_types': mixers, **only_dense(inner)},
     ),
     Keys(
         required={**CAUSAL, 'attention_bias': False},
@@ -76,12 +75,11 @@ FAMILY = family(
             'num_experts_per_tok': 10, 'moe_intermediate_size': 512, 'shared_expert_intermediate_size': 512,
         },
     ),
-    like='llama',
     weights=(
-        *own((weight for weight in (*_LLAMA, _GATED, *QUERY_KEY_NORMS) if 'self_attn' in weight.theirs), False),
+        *own((weight for weight in _LLAMA if 'self_attn' in weight.theirs), False),
         *(weight for weight in _LLAMA if 'self_attn' not in weight.theirs),
         *own(_DELTA, True),
-        *weights('mlp', {'gate': 'gate_proj', 'up': 'up_proj', 'down': 'down_proj'}),
+        *weights('mlp'),
         *shared('mlp', 'shared_expert'),
         Weight('layers.*.mlp.shared_expert_gate.weight', 'G D -> D G', ('layers/*/feedforward/shared_gate_kernel',)),
     ),

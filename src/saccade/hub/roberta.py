@@ -8,21 +8,19 @@ transformers. The first two rows of its position table are for padding.
 
 from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, embeddings, keys, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import EXACT_GELU, LABELS, TWO, ClassifierDropout, Output, each_token, masked, pooled
+from saccade.hub.heads import EXACT_GELU, LABELS, ClassifierDropout, Output, masked, of_encoder, pooled
 
 _PADDING = 1
 _BEFORE = _PADDING + 1
 
 WEIGHTS = (*embeddings(skipped=_BEFORE), *BERT_LAYERS)
 
-_CLASSIFIER = Output('classifier.out_proj', LABELS, ClassifierDropout())
+_MASKED = masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', EXACT_GELU)
+_LABELS = pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()))
 
 HEADS = {
     'RobertaModel': (pooled('pooler.dense'),),
-    'RobertaForMaskedLM': (masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', EXACT_GELU),),
-    'RobertaForSequenceClassification': (pooled('classifier.dense', _CLASSIFIER),),
-    'RobertaForTokenClassification': (each_token(Output('classifier', LABELS, ClassifierDropout())),),
-    'RobertaForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
+    **of_encoder('Roberta', _MASKED, _LABELS, ClassifierDropout()),
 }
 
 

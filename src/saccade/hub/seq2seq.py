@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade.hub.encoder import Words, attention, layers, norm
-from saccade.hub.family import ONE_TEXT, ZEROS, Family, Head, Weight
-from saccade.hub.heads import LABELS, TWO, Output, each_token, pooled
+from saccade.hub.family import ONE_TEXT, ZEROS, Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read
 from saccade.hub.template import (
@@ -24,7 +23,6 @@ from saccade.hub.template import (
     Kernel,
     Leaf,
     MismatchError,
-    OneOf,
     Place,
     Rate,
     Setting,
@@ -155,35 +153,6 @@ class Scale(Leaf):
         return {'scale_embedding': value != 1.0}
 
 
-_WITH_HEADS = 'ForSequenceClassification', 'ForQuestionAnswering'
-
-
-def rereading(template: Mapping[str, Any], start: Any) -> OneOf:
-    """Template of a model that writes, or of one that reads a text twice and has heads.
-
-    Args:
-        template: of the model that writes.
-        start: of the first token of the decoder of the other.
-    """
-    decoder = {**template['decoder'], 'head_bias': False}
-    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'decoder': decoder, 'start': start}
-
-    return OneOf(lambda config: 'twice' if _rereads(config) else 'once', {'once': template, 'twice': twice})
-
-
-def _rereads(config: Config) -> bool:
-    architecture, *_ = (*read(config, 'architectures', list, []), '')
-    return str(architecture).endswith(_WITH_HEADS)
-
-
-def heads(name: str) -> dict[str, tuple[Head, ...]]:
-    """Return the heads by architecture. Args: name, of the architectures, as 'Bart'."""
-    scores = Output('classification_head.out_proj', LABELS, Rate('classifier_dropout', default=0.0))
-    made = pooled('classification_head.dense', scores, place='last'), each_token(Output('qa_outputs', TWO))
-    own = {f'{name}{ending}': (head,) for ending, head in zip(_WITH_HEADS, made, strict=True)}
-    return {f'{name}ForConditionalGeneration': (), f'{name}Model': (), **own}
-
-
 def family(architecture: str, template: Any, **more: Any) -> Family:
     """Return a family of encoder-decoders. Args: more, fields of `Family` that differ."""
     fields = {
@@ -194,6 +163,6 @@ def family(architecture: str, template: Any, **more: Any) -> Family:
         ),
         'ignored': '',
         'outside': r'final_logits_bias|(lm_head|classification_head|qa_outputs)\..*',
-        'inputs': lambda config: ONE_TEXT if _rereads(config) else 2 * ONE_TEXT,  # a source and a target
+        'inputs': lambda config: 2 * ONE_TEXT,  # a source and a target
     }
     return Family(template, architecture=architecture, **{**fields, **more})

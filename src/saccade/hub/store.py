@@ -118,7 +118,8 @@ def full_name(short: str, description: Description) -> str:
     family = description.family
     (architecture,) = description.config['architectures']
     is_base = architecture in family.heads and architecture.endswith('Model')
-    return short if is_base or re.fullmatch(family.outside, short) else f'{family.prefix}{short}'
+    outside = is_base or re.fullmatch(family.outside, short)
+    return short if outside else f'{family.prefix_with(description.heads)}{short}'
 
 
 def _tensor(

@@ -3,17 +3,16 @@
 """T5: the encoder-decoder with relative positions, of version 1.0 or 1.1.
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
-https://arxiv.org/abs/1910.10683; names and settings of `T5ForConditionalGeneration` in transformers. Version 1.0
-projects onto its scaled embedding; version 1.1 has an output kernel.
+https://arxiv.org/abs/1910.10683; names and settings of `T5ForConditionalGeneration` and its heads in transformers.
+Version 1.0 projects onto its scaled embedding; version 1.1 has an output kernel.
 """
 
 import math
 from typing import Any
 
-from saccade.hub.family import ONE_TEXT, Family
 from saccade.hub.setting import read
 from saccade.hub.template import Both, Config, Leaf, MismatchError, Place
-from saccade.hub.text_to_text import WEIGHTS, keys, template
+from saccade.hub.text_to_text import family, keys, template
 
 
 def _scaled(config: Config) -> bool:
@@ -40,18 +39,8 @@ class _LogitScale(Leaf):
         return {}
 
 
-FAMILY = Family(
+FAMILY = family(
+    'T5',
     template(Both(_tied, lambda tied: {'tie_word_embeddings': tied, 'scale_decoder_outputs': tied}), _LogitScale()),
-    WEIGHTS,
-    prefix='',
-    copies=dict.fromkeys(
-        ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
-    ),
-    # A table of cross-attention in the first published folders, which is unused.
-    ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
     keys=keys(),
-    architecture='T5ForConditionalGeneration',
-    outside=r'lm_head\.weight',
-    tokens={'pad_token_id': 0, 'eos_token_id': 1},
-    inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

@@ -7,14 +7,15 @@ https://arxiv.org/abs/1910.10683; names and settings are as in transformers. Lin
 Version 1.0 has one map into a feed-forward layer, 1.1 has a gate too.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from saccade.hub.encoder import Words, attention
-from saccade.hub.family import Weight
+from saccade.hub.family import ONE_TEXT, Family, Trunk, Weight, alone
+from saccade.hub.heads import LABELS, TOKENS, Output, each_token, of_encoder_decoder, rereading
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import read, read_activation, shortened
+from saccade.hub.setting import read, read_activation, require, shortened
 from saccade.hub.template import (
     Both,
     Config,
@@ -57,9 +58,10 @@ def _tower(name: str, *branches: str) -> Iterator[Weight]:
         yield Weight(f'{stem}.wo.weight', 'D F -> F D', (f'{ours}/down',))
 
 
+_ENCODER = Weight('shared.weight', 'V D -> V D', ('encoder/embedding',)), *_tower('encoder', 'mixer', 'feedforward')
 WEIGHTS = (
-    Weight('shared.weight', 'V D -> V D', ('encoder/embedding',)),
-    *_tower('encoder', 'mixer', 'feedforward'),
+    *_ENCODER,
+    *alone(_ENCODER, 'encoder/'),
     *_tower('decoder', 'mixer', 'cross', 'feedforward'),
     Weight('lm_head.weight', 'V D -> D V', ('decoder/head',)),
 )
@@ -68,8 +70,9 @@ WEIGHTS = (
 def keys(**defaults: Any) -> Keys:
     """Return the keys of the config class. Args: defaults, of one family."""
     return Keys(
-        required={**CAUSAL, 'is_encoder_decoder': True},
-        harmless=('is_decoder', 'classifier_dropout'),  # of a single tower, and of a classifier
+        required=CAUSAL,
+        own=('is_encoder_decoder',),  # False in the folder of an encoder alone
+        harmless=('is_decoder',),
         aliases={
             'hidden_size': 'd_model', 'num_attention_heads': 'num_heads', 'num_hidden_layers': 'num_layers',
             'head_dim': 'd_kv',
@@ -163,12 +166,14 @@ def _layers(mask: str, **cross: Any) -> dict[str, Any]:
     }
 
 
+def _depth(config: Config) -> int:
+    require(config, 'is_encoder_decoder', True)
+    return read(config, 'num_decoder_layers', int, read(config, 'num_layers', int))
+
+
 def template(tied: Any, logit_scale: Any) -> dict[str, Any]:
     """Template of the model. Args: templates of whether the output is the embedding, and of the factor of logits."""
-    depth = Both(
-        lambda config: read(config, 'num_decoder_layers', int, read(config, 'num_layers', int)),
-        lambda layers: {'num_decoder_layers': layers},
-    )
+    depth = Both(_depth, lambda layers: {'num_decoder_layers': layers, 'is_encoder_decoder': True})
     return {
         'use': 'model.encoder_decoder:EncoderDecoder',
         'encoder': {'use': 'model.encoder:Encoder', 'layers': Setting('num_layers', int), **_layers('Full')},
@@ -180,3 +185,28 @@ def template(tied: Any, logit_scale: Any) -> dict[str, Any]:
             **_layers('Causal', cross=_mixer('Full')),
         },
     }
+
+
+def family(name: str, template: Mapping[str, Any], **more: Any) -> Family:
+    """Return a family of models like T5. Args: name, of the architectures; template; more, other fields of `Family`."""
+    inside = 'transformer.'
+    tokens = each_token(Output('classifier', LABELS, Rate('classifier_dropout', default=0.0)))
+    one = {f'{name}EncoderModel': (), f'{name}{TOKENS}': (replace(tokens, prefix=inside),)}
+    two = of_encoder_decoder(name, prefix=inside)
+    start = Setting('decoder_start_token_id', int, 0, least=0)
+    fields = {
+        'weights': WEIGHTS,
+        'prefix': '',
+        'copies': dict.fromkeys(
+            ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
+        ),
+        # A table of cross-attention in the first published folders, which is unused.
+        'ignored': r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
+        'heads': one | two,
+        'trunks': dict.fromkeys(one, Trunk(template['encoder']))
+        | dict.fromkeys(two, rereading(template, start, tied=True, logit_scale=1.0)),
+        'outside': r'(lm_head|classifier|classification_head|qa_outputs)\..*',
+        'tokens': {'pad_token_id': 0, 'eos_token_id': 1},
+        'inputs': lambda config: 2 * ONE_TEXT,  # a source and a target
+    }
+    return Family(template, architecture=f'{name}ForConditionalGeneration', **{**fields, **more})

@@ -123,9 +123,11 @@ def _image_size(side: int, prefix: str) -> dict[str, Any]:
     return {f'{prefix}image_size': lambda settings: side * settings[f'{prefix}patch_size']}
 
 
-def channels(kernel: str, key: str = 'num_channels') -> Callable[[Mapping[str, tuple[int, ...]]], dict[str, int]]:
-    """Return the function that finds the channels of images in the shapes of parameters. Args: kernel, of patches."""
-    return lambda shapes: {key: shapes[kernel][2]}
+def channels(prefix: str = '') -> Callable[[Mapping[str, tuple[int, ...]]], dict[str, int]]:
+    """Return the function that finds the channels of images in the shapes of parameters. Args: prefix, of the key."""
+    return lambda shapes: {
+        f'{prefix}num_channels': next(shape[2] for path, shape in shapes.items() if path.endswith('embed/kernel'))
+    }
 
 
 def image(config: Mapping[str, Any]) -> tuple[np.ndarray, LayerContext]:
@@ -146,11 +148,16 @@ def weights(tokens: Mapping[str, str]) -> tuple[Weight, ...]:
     )
 
 
-CLASSIFIER = Head(
-    'pooled',
-    {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'classes': LABELS, 'dropout': Free(0.0)},
-    affine('classifier', 'pooled_head/output'),
-)
+_NO_DROPOUT = Free(0.0)
+
+
+def classifier(pool: str, dropout: Leaf = _NO_DROPOUT) -> Head:
+    """The head 'pooled' of an output layer alone. Args: pool, in `ops.pool`; dropout, of its input."""
+    template = {'use': 'head.pooled:Pooled', 'pool': {'use': f'ops.pool:{pool}'}, 'classes': LABELS, 'dropout': dropout}
+    return Head('pooled', template, affine('classifier', 'pooled_head/output'))
+
+
+CLASSIFIER = classifier('first')
 
 
 class _PoolerActivation(Activation):

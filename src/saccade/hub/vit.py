@@ -19,5 +19,5 @@ FAMILY = Family(
     heads={'ViTModel': (POOLER,), 'ViTForImageClassification': (CLASSIFIER,)},
     inputs=image,
     outside=r'classifier\..*',
-    sizes=channels('embed/embed/kernel'),
+    sizes=channels(),
 )

@@ -5,7 +5,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Num
 
-__all__ = ['first', 'last', 'maximum', 'mean']
+__all__ = ['first', 'last', 'maximum', 'mean', 'mean_after_first']
 
 There = Bool[Array, 'B T'] | None
 
@@ -21,6 +21,11 @@ def mean(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D'
         return x.mean(axis=-2)
     kept = jnp.where(there[..., None], x, 0.0)
     return kept.sum(axis=-2) / jnp.maximum(there.sum(axis=-1, keepdims=True), 1).astype(x.dtype)
+
+
+def mean_after_first(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:
+    """Return the mean of the tokens after the first, as of the patches after a class token; without padding."""
+    return mean(x[:, 1:], None if there is None else there[:, 1:])
 
 
 def maximum(x: Float[Array, 'B T D'], there: There = None, /) -> Float[Array, 'B D']:

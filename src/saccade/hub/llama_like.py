@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of decoders like Llama: pre-norm with RMSNorm, rotary positions, a gated feed-forward layer.
+
+Touvron et al. 2023, "LLaMA", https://arxiv.org/abs/2302.13971; names and settings are as in transformers, version 4 or
+5. Linear kernels are stored [out, in].
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.causal import family as decoders
+from saccade.hub.family import Family, Weight
+from saccade.hub.heads import of_decoder
+from saccade.hub.keys import Keys
+from saccade.hub.rope import Rope
+from saccade.hub.template import Activation, Free, HeadWidth, InnerWidth, Kernel, Setting
+
+MIXER = 'layers/*/mixer'
+FEEDFORWARD = 'layers/*/feedforward'
+
+WEIGHTS = (
+    Weight('embed_tokens.weight', 'V D -> V D', ('embedding',)),
+    Weight('layers.*.input_layernorm.weight', 'D -> D', (f'{MIXER}_norm/scale',)),
+    Weight('layers.*.self_attn.q_proj.weight', '(N H) D -> D N H', (f'{MIXER}/query',)),
+    Weight('layers.*.self_attn.q_proj.bias', '(N H) -> N H', (f'{MIXER}/query_bias',)),
+    Weight('layers.*.self_attn.k_proj.weight', '(K H) D -> D K H', (f'{MIXER}/key',)),
+    Weight('layers.*.self_attn.k_proj.bias', '(K H) -> K H', (f'{MIXER}/key_bias',)),
+    Weight('layers.*.self_attn.v_proj.weight', '(K H) D -> D K H', (f'{MIXER}/value',)),
+    Weight('layers.*.self_attn.v_proj.bias', '(K H) -> K H', (f'{MIXER}/value_bias',)),
+    Weight('layers.*.self_attn.o_proj.weight', 'D (N H) -> N H D', (f'{MIXER}/output',)),
+    Weight('layers.*.self_attn.o_proj.bias', 'D -> D', (f'{MIXER}/output_bias',)),
+    Weight('layers.*.post_attention_layernorm.weight', 'D -> D', (f'{FEEDFORWARD}_norm/scale',)),
+    Weight('layers.*.mlp.gate_proj.weight', 'F D -> D F', (f'{FEEDFORWARD}/gate',)),
+    Weight('layers.*.mlp.gate_proj.bias', 'F -> F', (f'{FEEDFORWARD}/gate_bias',)),
+    Weight('layers.*.mlp.up_proj.weight', 'F D -> D F', (f'{FEEDFORWARD}/up',)),
+    Weight('layers.*.mlp.up_proj.bias', 'F -> F', (f'{FEEDFORWARD}/up_bias',)),
+    Weight('layers.*.mlp.down_proj.weight', 'D F -> F D', (f'{FEEDFORWARD}/down',)),
+    Weight('layers.*.mlp.down_proj.bias', 'D -> D', (f'{FEEDFORWARD}/down_bias',)),
+    Weight('norm.weight', 'D -> D', ('norm/scale',)),
+    Weight('lm_head.weight', 'V D -> D V', ('head',)),
+)
+# Of successors.
+QUERY_KEY_NORMS = tuple(
+    Weight(f'layers.*.self_attn.{name[0]}_norm.weight', 'H -> H', (f'{MIXER}/{name}_norm/scale',))
+    for name in ('query', 'key')
+)
+
+
+NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
+EQUAL_HEADS = {'head_width': HeadWidth('hidden_size', 'num_attention_heads')}
+NO_BIAS = {'bias': False, 'output_bias': False}
+BIAS = Setting('attention_bias', bool, False)
+GROUPS = Setting('num_key_value_heads', int, None, absent=lambda settings: settings['num_attention_heads'])
+HEAD_WIDTH = Setting(
+    'head_dim', int, None, absent=lambda settings: settings['hidden_size'] // settings['num_attention_heads']
+)
+
+
+def template(
+    mixer: Mapping[str, Any], feedforward: Mapping[str, Any], norm: Mapping[str, Any] = NORM
+) -> dict[str, Any]:
+    """Template of a decoder like Llama. Args: fields of its mixer and feed-forward layer that differ; its norms."""
+    return {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': Setting('vocab_size', int),
+        'context_length': Setting('max_position_embeddings', int),
+        'width': Setting('hidden_size', int),
+        'layers': Setting('num_hidden_layers', int),
+        'tied': Setting('tie_word_embeddings', bool, False),
+        'position': {'use': 'position.none:NoPosition'},
+        'norm': norm,
+        'dropout': Free(0.0),
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': norm,
+            'mixer': {
+                'use': 'attention.multi_head:MultiHead',
+                'heads': Setting('num_attention_heads', int),
+                'key_value_heads': GROUPS,
+                'head_width': HEAD_WIDTH,
+                'dropout': Free(0.0),
+                'mask': {'use': 'ops.mask:Causal'},
+                'position': Rope().template(),
+                'kernel': Kernel('attention_dropout', 0.0),
+                **mixer,
+            },
+            'feedforward': {
+                'use': 'feedforward.gated:Gated',
+                'activation': Activation('hidden_act', 'silu'),
+                'width': InnerWidth('intermediate_size', 'hidden_size'),
+                'dropout': Free(0.0),
+                **feedforward,
+            },
+        },
+    }
+
+
+def family(architecture: str, template: Mapping[str, Any], keys: Keys, **more: Any) -> Family:
+    """Return a family whose tensors and heads have the names of Llama's. Args: more, fields of `Family` that differ."""
+    fields = {
+        'weights': WEIGHTS,
+        'prefix': 'model.',
+        'copies': {'lm_head.weight': 'embed_tokens.weight'},
+        'ignored': r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
+        'heads': of_decoder(architecture.removesuffix('ForCausalLM')),
+        'outside': r'(lm_head|score|qa_outputs)\..*',
+    }
+    return decoders(template, architecture=architecture, keys=keys, **{**fields, **more})
