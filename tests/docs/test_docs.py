@@ -5,6 +5,7 @@
 import functools
 import re
 import shlex
+import subprocess
 import sys
 import textwrap
 import types
@@ -134,11 +135,22 @@ def test_its_targets_of_make_are_there(page):
     assert {found[1] for line in shell_lines(page.read_text()) if (found := re.match('make ([a-z]+)', line))} <= targets
 
 
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """A folder with the run that `make train` makes, after two steps."""
+    folder = tmp_path_factory.mktemp('trained')
+    command = [ROOT / 'launch/train.py', f'--config={ROOT / QUICKSTART}', '--config.steps=2']
+    subprocess.run([sys.executable, *command, '--workdir=runs/quickstart'], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     'page', [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem
 )
-def test_its_python_runs(page, monkeypatch):
+def test_its_python_runs(page, monkeypatch, request):
+    if any("'runs/quickstart'" in block for _, block in PYTHON.findall(page.read_text())):
+        monkeypatch.chdir(request.getfixturevalue('trained'))
     module = types.ModuleType(f'page_{page.stem}')
     monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look their own module up
     for _, block in PYTHON.findall(page.read_text()):

@@ -94,6 +94,12 @@ class Activations(Mapping[str, np.ndarray]):
         value = self.values_by_name[full]
         return value if head is None else np.take(value, head, self.places[full].axis(HEADS))
 
+    def __contains__(self, name: object) -> bool:
+        try:
+            return self[name] is not None
+        except UserError:
+            return False
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.values_by_name)
 
