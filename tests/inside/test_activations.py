@@ -100,8 +100,11 @@ def test_names_of_transformer_lens_and_of_heads(plain):
     ],
 )
 def test_unknown_names_are_refused_with_near_ones(plain, name, words):
+    inside, _, found = plain
     with pytest.raises(UserError, match=words):
-        plain[0].run(name)
+        inside.run(name)
+    assert name not in found
+    assert 'layers.1.mixer.heads.3' in found
 
 
 def test_activations_beyond_the_memory_are_refused_with_their_size(plain, monkeypatch):
