@@ -76,7 +76,7 @@ def test_a_part_has_its_public_methods_with_their_arguments_and_meaning():
     assert '`_attention' not in said
     assert '| `__call__(x, real=None)` |  |' in section('norm.rms:RMSNorm')  # Python's own words are left out
     assert '| `write_shares(x, copies=1)` | Return b, `copies` per head' in delta
-    assert 'From `attention.memory_base:FixedState`: `head_counts`, `init_state`, `mix`, `sizes`.' in delta
+    assert 'From `attention.memory_base:FixedState`: `head_counts`, `init_state`, `mix`.' in delta
     assert '| method |' not in section('ops.pattern:big_bird')
 
 
