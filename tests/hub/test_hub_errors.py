@@ -18,7 +18,8 @@ from saccade.build import build
 from saccade.data.tokenizer.byte import Byte
 from saccade.data.tokenizer.file import open_tokenizer
 from saccade.hub import setting
-from saccade.hub.family import families
+from saccade.hub.family import Family, families
+from saccade.hub.keys import Keys
 from saccade.hub.load import load
 from saccade.hub.tensors import open_tensors
 from saccade.types import UserError
@@ -49,6 +50,11 @@ def test_config_is_no_object(gpt2, text, words):
 def test_config_is_not_text(gpt2):
     (gpt2.write() / 'config.json').write_bytes(b'\xff\xfe\x00')
     refused(gpt2.path, 'config.json: is not JSON')
+
+
+def test_a_family_without_architectures_reads_folders_that_name_none():
+    family = Family({'use': 'norm.rms:RMSNorm'}, (), prefix='', copies={}, ignored='', keys=Keys())
+    assert (family.spec({}), family.heads_of({})) == ({'use': 'norm.rms:RMSNorm'}, ())
 
 
 @pytest.mark.parametrize('model_type', ['gpt_2', 'gpt2.py', '../gpt2'])

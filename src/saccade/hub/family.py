@@ -193,7 +193,7 @@ class Family:
             UserError: its architecture is not one of the family's; the message lists them.
         """
         name = self._architecture(config)
-        if name not in self.heads and not self.architecture:
+        if self.heads and name not in self.heads and not self.architecture:
             raise UserError(
                 f'config.json: architecture {shortened(name)} cannot be loaded; there are {", ".join(self.heads)}'
             )
@@ -213,8 +213,8 @@ class Family:
         return ({self.architecture: ()} if self.architecture else {}) | self.heads
 
     def _architecture(self, config: Mapping[str, Any]) -> str:
-        name, *_ = (*read(config, 'architectures', list, []), *self.architectures)
-        return str(name)
+        named = (*read(config, 'architectures', list, []), *self.architectures)
+        return str(next(iter(named), ''))  # a family of layouts alone has none
 
     def prefix_with(self, heads: tuple[Head, ...]) -> str:
         """Return the prefix of the tensors of a model with these heads."""
