@@ -58,7 +58,7 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
     """
     backend = tokenizers.Tokenizer.from_str(tokenizer.backend.to_str())
     framed = _post_processor(tokenizer, model)
-    if tokenizer.around is None and framed is not None:
+    if framed is not None:
         backend.post_processor = framed
     backend.save(str(folder / FILE))
     inputs = ['input_ids', *(['token_type_ids'] if config.get('type_vocab_size', 0) > 1 else []), 'attention_mask']
@@ -75,16 +75,21 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
 
 
 def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
+    """Return the post-processor that puts around a text what our data put there; None to keep that of the tokenizer."""
     if model.target in (Encoder, Reread):
         opens, closes = (
             tokenizer.special(*names, role=role) for names, role in ((OPENS, 'cls_token'), (CLOSES, 'sep_token'))
         )
+        if tokenizer.around == ((opens,), (closes,)):
+            return None  # it may put other tokens between the texts of a pair
         first, last = tokenizer.token(opens), tokenizer.token(closes)
         return processors.TemplateProcessing(
             single=f'{first} $A {last}',
             pair=f'{first} $A {last} $B:1 {last}:1',
             special_tokens=[(first, opens), (last, closes)],
         )
+    if tokenizer.around is not None:
+        return None
     if model.target is DualEncoder:
         frame = CaptionFrame.of(tokenizer, 1)
         opens, closes = ([(tokenizer.token(number), number) for number in ids] for ids in (frame.opens, frame.closes))
