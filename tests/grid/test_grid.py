@@ -91,7 +91,8 @@ def drawn(model: Any, context: LayerContext, cell: Cell) -> Any:
     until their weights are all of one token, where nothing has a slope.
     The vectors that a differential weight is the exponential of are small: by a large weight one map alone is left,
     whose size is normed away. Queries and keys are half as large under a sparse softmax, which gives all weight to one
-    token, without a slope, where scores are far apart.
+    token, without a slope, where scores are far apart. So are the weights of halting, or every token may halt at its
+    first pass.
     """
     random = np.random.default_rng(SEED)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), context, False))['params']
@@ -100,7 +101,7 @@ def drawn(model: Any, context: LayerContext, cell: Cell) -> Any:
         name, is_scale = path[-1].key, leaf.ndim - is_stacked(path) <= 1
         mean = float(is_scale and not name.startswith('lambda_'))
         found = random.normal(mean, 0.2 if is_scale else 0.3, leaf.shape)
-        found *= 0.5 if name in ('query', 'key') and is_sparse(cell) else 1.0
+        found *= 0.5 if name == 'halt' or (name in ('query', 'key') and is_sparse(cell)) else 1.0
         return jnp.asarray(LARGE * found if name in SQUARES else found, cell['dtype'])
 
     return jax.tree_util.tree_map_with_path(draw, shapes)
