@@ -37,6 +37,8 @@ SIZES = ('vocabulary', 'context_length', 'source_context_length', 'length', 'cla
 # Fields of a model that are not read, by their paths, with what has them be read.
 IDLE = {
     r'(.*)\.head_init\..*': r'\1.tied=False',  # an output projection of its own
+    r'model\.embedding_init\..*': 'model.types=1',  # of frames, which are no rows of a table
+    r'(.*)\.hidden_bias': r"\1.activation={'use': 'jax.numpy:tanh'}",  # a hidden layer
     r'model\.decoder\.embedding_init\..*': 'model.shared_embedding=False',  # an embedding of its own
     r'(.*)\.ratio': r'\1.width=None',
     r'(.*)\.dropout': r'\1.layers=2',  # between recurrent layers

@@ -65,7 +65,7 @@ def test_a_dry_run_is_the_script_of_the_launch_and_calls_nobody(launcher):
     done = launcher.run(*WHOLE, '--json')
     assert done.returncode == 0, done.stderr
     assert launcher.gcloud.calls() == rest
-    ending = {'name': 'saccade-gpt2', 'status': 0, 'restarts': 0, 'why': None, 'stands': True}
+    ending = {'name': 'saccade-gpt2', 'status': 0, 'restarts': 0, 'why': None, 'tpu_exists': True}
     assert json.loads(done.stdout) == ending
     assert 'saccade-gpt2 is READY: 4 hosts' in done.stderr
     assert 'saccade-gpt2 exists (READY) and costs money once ready' in done.stderr
