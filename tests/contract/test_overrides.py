@@ -37,7 +37,7 @@ SIZES = ('vocabulary', 'context_length', 'source_context_length', 'length', 'cla
 # Fields of a model that are not read, by their paths, with what has them be read.
 IDLE = {
     r'(.*)\.head_init\..*': r'\1.tied=False',  # an output projection of its own
-    r'model\.embedding_init\..*': 'model.types=1',  # of frames, which are no rows of a table
+    r'(.*)\.embedding_init\..*': r'\1.types=1',  # of frames or patches, which are no rows of a table
     r'(.*)\.hidden_bias': r"\1.activation={'use': 'jax.numpy:tanh'}",  # a hidden layer
     r'model\.decoder\.embedding_init\..*': 'model.shared_embedding=False',  # an embedding of its own
     r'(.*)\.ratio': r'\1.width=None',
@@ -45,8 +45,8 @@ IDLE = {
     r'.*\.mixer\.chunk': 'data.context_length=256',  # tokens of a chunk, which are more than a short row has
     r'.*\.feedforward\.block': 'batch_size=16',  # the most rows of an expert, which has fewer of a small batch
 }
-# Nothing of a teacher is dropped, and no head of it is asked but 'masked'.
-NEVER = r'model\.teacher\.((.*\.)?dropout|heads\.pooled\..*)'
+# Nothing of a teacher is dropped, and no head of it is asked but 'masked'. A parameter is clamped after the step.
+NEVER = r'model\.teacher\.((.*\.)?dropout|heads\.pooled\..*)|model\.max_scale'
 
 # A part is proved by other contracts.
 if 'SACCADE_VARIANT' in os.environ:
