@@ -6,10 +6,11 @@
 
 `best` is the maximum of a metric where higher is better, such as 1 for an accuracy, and the best mean over
 variants for other metrics; `chance` is the sweep's baseline. Tasks with different chance levels thus have one scale,
-which colours the cells and orders the variants; variants that lack seeds or tasks come last.
+which colours the cells. Rows are in the order of the names: a mean over tasks would rank variants by the choice of
+tasks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,13 +40,12 @@ class Matrix:
 
     @cached_property
     def cells(self) -> Mapping[str, Mapping[str, RankedVariant]]:
-        """Result of each variant in each task in which it has finished a run, in the order of the variants."""
+        """Result of each variant in each task in which it has finished a run, in the order of the names."""
         found: dict[str, dict[str, RankedVariant]] = {}
         for task, comparison in self.comparisons.items():
             for standing in comparison.ranked:
                 found.setdefault(standing.variant, {})[task] = standing
-        order = sorted(found, key=lambda each: (not self._complete(found[each]), -self._mean(found[each])))
-        return {variant: found[variant] for variant in order}
+        return dict(sorted(found.items()))
 
     def share(self, task: str, standing: RankedVariant) -> float | None:
         """Return the score of a variant scaled from chance (0) to the best (1); None if chance is unknown."""
@@ -55,13 +55,6 @@ class Matrix:
         if comparison.baseline is None or best == comparison.baseline:
             return None
         return min(max((standing.mean - comparison.baseline) / (best - comparison.baseline), 0.0), 1.0)
-
-    def mean_share(self, variant: str) -> float | None:
-        """Return the mean of a variant's shares; None if it is incomplete or lacks a share in some task."""
-        if not self._complete(self.cells[variant]):
-            return None
-        found = [self.share(task, standing) for task, standing in self.cells[variant].items()]
-        return None if None in found else sum(found) / len(found)
 
     def state_bytes(self, variant: str) -> int | float | None:
         """Return the maximum size of the decoding state over tasks; None if no run logged it."""
@@ -83,12 +76,11 @@ class Matrix:
             [
                 variant,
                 *(self.text(variant, task) for task in self.comparisons),
-                fixed(self.mean_share(variant), 2),
                 amount(self.state_bytes(variant)),
             ]
             for variant in self.cells
         ]
-        return [['variant', *self.comparisons, 'mean share', 'state bytes'], ['chance', *chances, '', ''], *rows]
+        return [['variant', *self.comparisons, 'state bytes'], ['chance', *chances, ''], *rows]
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -123,13 +115,6 @@ class Matrix:
             for task, standing in standings.items()
         ]
 
-    def _complete(self, standings: Mapping[str, RankedVariant]) -> bool:
-        """Return True if a variant has finished all seeds of every task."""
-        return len(standings) == len(self.comparisons) and all(each.complete for each in standings.values())
-
-    def _mean(self, standings: Mapping[str, RankedVariant]) -> float:
-        return sum(self.share(task, standing) or 0.0 for task, standing in standings.items())
-
 
 def sweeps_in(workdir: str | Path) -> list[Path]:
     """Return the subfolders that are sweeps, by name; none for a folder that is itself a sweep."""
@@ -162,20 +147,8 @@ def _compared(folder: Path, question: StudyQuestion) -> Comparison:
 
 
 def overview(found: Matrix) -> str:
-    """Summarise the matrix: its size, the variant with the most best means, and the runs left out."""
+    """Summarise the matrix: its size, and the runs left out."""
     tasks, variants = len(found.comparisons), len(found.cells)
     others = f' {left_out_words(found.left_out)}'.rstrip()
-    if not variants:
-        return f'{tasks} sweeps without a finished run.{others}'
-    lead = _first(found, [*found.cells])
-    return f'{variants} variants in {tasks} sweeps. {lead}{others}'
-
-
-def _first(found: Matrix, variants: Sequence[str]) -> str:
-    wins = {
-        variant: sum(comparison.ranked[0].variant == variant for comparison in found.comparisons.values())
-        for variant in variants
-    }
-    most = max(wins.values())
-    first = ', '.join(variant for variant, count in wins.items() if count == most)
-    return f'{first} has the best mean in the most tasks ({most} of {len(found.comparisons)}).'
+    size = f'{variants} variants in {tasks} sweeps.' if variants else f'{tasks} sweeps without a finished run.'
+    return f'{size}{others}'

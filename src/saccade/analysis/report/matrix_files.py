@@ -25,9 +25,8 @@ from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 METHOD = (
-    'A cell is the mean over seeds with its 95% interval. Its colour, and the mean share, are scaled from chance (the '
-    'baseline) to the best possible value. Variants that lack seeds or tasks come last. State bytes are the size of '
-    'the decoding state of a sequence.'
+    'A cell is the mean over seeds with its 95% interval. Its colour is scaled from chance (the baseline) to the best '
+    'possible value. Rows are in the order of the names. State bytes are the size of the decoding state of a sequence.'
 )
 
 

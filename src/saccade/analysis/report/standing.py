@@ -10,7 +10,7 @@ from itertools import chain
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.matrix import Matrix, overview
 from saccade.analysis.report.origins import origins
-from saccade.analysis.report.page import critical_parts, marked, table
+from saccade.analysis.report.page import marked, table
 from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
@@ -19,9 +19,8 @@ from saccade.sweep.record import Sweep, read_sweep
 from saccade.sweep.space import NAME, points
 
 METHOD = (
-    'A cell is the mean over seeds with its 95% interval. The mean share is the mean over tasks of the score scaled '
-    'from chance (the baseline) to the best possible value. Variants that lack seeds or tasks come last. State bytes '
-    'are the size of the decoding state of a sequence.'
+    'A cell is the mean over seeds with its 95% interval. Rows are in the order of the names; the page ranks nothing. '
+    'State bytes are the size of the decoding state of a sequence.'
 )
 
 
@@ -46,7 +45,6 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
                 METHOD,
                 *_longer(found),
                 *_searched(found),
-                *critical_parts(found.critical),
                 *_left_out(found),
             ]
         )
