@@ -10,6 +10,7 @@ A sweep file defines `get_sweep()`, which returns a dict with
     tune    search per variant before the comparison: see `saccade.sweep.tune`
     sizes   smaller versions of the sweep: see `saccade.sweep.sizes`
     needs   fields that the command line must set, with an explanation: dict(init_from='a pretrained run')
+    factors names of the spaces of a product, which the report then compares as factors: ['mixer', 'convolution']
 
 The first line of its docstring is the sweep's title.
 """
@@ -40,7 +41,7 @@ from saccade.train.process.terminal import verbatim
 from saccade.train.setup import ExperimentCost
 from saccade.types import UserError
 
-_KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs')
+_KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs', 'factors')
 _SHOWN = 6  # broken variants, or reasons, that are shown; the rest are counted
 
 
@@ -119,7 +120,8 @@ class SweepPlan:
         made.require_tunable(tune)
         variants = made.built()
         runs = tuple(variant.run(seed) for variant in variants for seed in seeds)
-        return cls(Sweep(config, sweep, title, base, runs, tuple(overrides)), variants, tune)
+        factors = _factors(spec.get('factors', ()), variants)
+        return cls(Sweep(config, sweep, title, base, runs, tuple(overrides), factors), variants, tune)
 
     def search(self, steps: int | None = None, settings: Mapping[str, Sequence[str]] | None = None) -> Sweep:
         """Return the runs of one round of the search that tunes each variant.
@@ -362,6 +364,18 @@ def _seeds(asked: Any, base: int) -> list[int]:
     if not isinstance(seeds, Sequence) or not seeds or not all(map(_whole, seeds)) or len(set(seeds)) < len(seeds):
         raise UserError(f'seeds: write their number, or a list of different whole numbers, not {asked!r}')
     return list(seeds)
+
+
+def _factors(asked: Any, variants: Sequence[Variant]) -> tuple[str, ...]:
+    if not isinstance(asked, list | tuple) or not all(isinstance(name, str) for name in asked):
+        raise UserError(f"factors: write a list of names, as in ['mixer', 'convolution'], not {asked!r}")
+    for variant in variants:
+        if asked and len(levels := variant.name.split(',')) != len(asked):
+            raise UserError(
+                f"factors: '{variant.name}' has {len(levels)} parts and there are {len(asked)} factors; let runs be a "
+                f'product of as many lists of points with names'
+            )
+    return tuple(asked)
 
 
 def _whole(value: Any) -> bool:

@@ -52,6 +52,7 @@ class Sweep:
         base: resolved base config.
         runs: runs in starting order.
         overrides: overrides of the config file, as on the command line, for all runs; included in the base.
+        factors: names of the parts, separated by commas, of which each variant's name consists; none if it has none.
     """
 
     config: str
@@ -60,6 +61,7 @@ class Sweep:
     base: Mapping[str, Any] = field(repr=False)
     runs: tuple[SweepRun, ...]
     overrides: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
 
     def changed(self, name: str, **changes: Any) -> 'Sweep':
         """Return the sweep with one run's fields changed."""
@@ -100,7 +102,8 @@ def read_sweep(folder: Path) -> Sweep | None:
             raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]
         runs = tuple(SweepRun(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
-        return Sweep(**{**stored, 'runs': runs, 'overrides': tuple(stored['overrides'])})
+        lines = {name: tuple(stored[name]) for name in ('overrides', 'factors')}
+        return Sweep(**{**stored, 'runs': runs, **lines})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f'{file}: not the record of a sweep: {error!r}; repair or remove it') from error
 
@@ -160,4 +163,5 @@ _SWEEP_FIELDS = {
     'base': lambda value: isinstance(value, dict),
     'runs': lambda value: isinstance(value, list),
     'overrides': _is_lines,
+    'factors': _is_lines,
 }

@@ -25,6 +25,7 @@ from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
 from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
+from saccade.analysis.report.effects import effects
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
@@ -71,6 +72,12 @@ AT_EQUAL_COMPUTE = (
     'learning rate has not decayed yet, so this is biased against more expensive variants.'
 )
 
+EFFECT = (
+    'An effect is the metric at the level minus that at the first level of the factor, for each seed: the main effect '
+    'as a mean over the levels of the other factors, and then within each of them. Means over seeds with 95% '
+    'intervals, without a correction for their number.'
+)
+
 _NAMED = 3  # maximum variants named in a sentence
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of formulas
@@ -109,6 +116,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         critical=critical,
         ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
         across=across(comparison),
+        effects=effects(comparison),
+        effect_of=EFFECT,
         lengths=lengths(comparison),
         multipliers=over,
         multiplied=_multiplied(comparison, over),
@@ -153,6 +162,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         *_critical(comparison),
         *_over(comparison),
         *_at_equal_compute(comparison),
+        *_effects(comparison),
         *_by_length(comparison),
         *_searched(_tuning(comparison)),
         '## All runs',
@@ -222,6 +232,11 @@ def _at_equal_compute(comparison: Comparison) -> list[str]:
 
 def _multiplied(comparison: Comparison, found: Multipliers | None) -> str:
     return MULTIPLIED.format(over=found.over, metric=metric_name(comparison.metric)) if found else ''
+
+
+def _effects(comparison: Comparison) -> list[str]:
+    found = effects(comparison)
+    return ['## Effects of the factors', table(found.table(tables.places(comparison))), EFFECT] if found else []
 
 
 def _by_length(comparison: Comparison) -> list[str]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writer of the report of a folder of runs."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, StudyQuestion, compare
+from saccade.analysis.report.effects import effects
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
@@ -31,7 +32,9 @@ class RunsReport:
 
     def summary(self) -> dict[str, Any]:
         """Return the comparison and the paths of the files as one JSON object."""
-        return {**tables.summary(self.comparison), 'files': [str(file) for file in self.files]}
+        found = effects(self.comparison)
+        crossed = {'effects': [asdict(each) for each in found.effects]} if found else {}
+        return {**tables.summary(self.comparison), **crossed, 'files': [str(file) for file in self.files]}
 
     def show(self, console: Console) -> None:
         """Print the ranking and the paths of the files."""

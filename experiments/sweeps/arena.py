@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two factors: nine mixers, and a short convolution before the first layer.
+
+    python launch/suite.py --suite=experiments/suites/arena.py --workdir=runs/arena --jobs=2
+
+The protocol is docs/results/protocol.md. The convolution is a layer of its own, so that it is the same one for every
+mixer: causal, depthwise, over 4 tokens, without a feed-forward layer. No mixer has a convolution of its own; RWKV-7
+keeps its shift by one token, which is part of it.
+"""
+
+from typing import Any
+
+from saccade.experiments.sweeps.diagnostics import NORM, SHORT, mixers
+
+MIXERS = (
+    'attention',
+    'window',
+    'gated_linear',
+    'mamba2',
+    'delta_net_negative',
+    'gated_delta_net',
+    'delta_product',
+    'rwkv7',
+    'lstm',
+)
+# Settings that differ from those of the other diagnostics: no convolution within, negative eigenvalues for S3.
+OWN = dict(mamba2=dict(convolution=None), delta_product=dict(negative_eigenvalues=True))
+RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], metric='accuracy', halving=dict(steps=[750]))
+
+
+def get_sweep() -> dict[str, Any]:
+    every = mixers()
+    chosen = [{'name': name, 'model.block.mixer': every[name] | OWN.get(name, {})} for name in MIXERS]
+    first = dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=SHORT, feedforward=None)
+    convolution = [{'name': 'off'}, {'name': 'on', 'model.first_blocks': [first], 'model.layers': 3}]
+    return dict(
+        runs=dict(product=[dict(list=chosen), dict(list=convolution)]),
+        factors=['mixer', 'convolution'],
+        seeds=5,
+        match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01}),
+        tune=RATES,
+    )
