@@ -43,6 +43,21 @@ class SweepRun:
 
 
 @dataclass(frozen=True)
+class PrimaryComparison:
+    """Primary comparison of a sweep, declared before its runs.
+
+    Attributes:
+        metric: metric of the ranking; None for the report's default.
+        baseline: variant that the others are compared with.
+        margin: smallest loss against the baseline that matters, in the metric's unit.
+    """
+
+    metric: str | None = None
+    baseline: str | None = None
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
 class Sweep:
     """Sweep and its progress.
 
@@ -52,6 +67,7 @@ class Sweep:
         base: resolved base config.
         runs: runs in starting order.
         overrides: overrides of the config file, as on the command line, for all runs; included in the base.
+        primary: its primary comparison.
     """
 
     config: str
@@ -60,6 +76,7 @@ class Sweep:
     base: Mapping[str, Any] = field(repr=False)
     runs: tuple[SweepRun, ...]
     overrides: tuple[str, ...] = ()
+    primary: PrimaryComparison = PrimaryComparison()
 
     def changed(self, name: str, **changes: Any) -> 'Sweep':
         """Return the sweep with one run's fields changed."""
@@ -100,7 +117,10 @@ def read_sweep(folder: Path) -> Sweep | None:
             raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]
         runs = tuple(SweepRun(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
-        return Sweep(**{**stored, 'runs': runs, 'overrides': tuple(stored['overrides'])})
+        primary = stored.get('primary', {})  # absent from older records
+        _require(primary, {name: check for name, check in _PRIMARY_FIELDS.items() if name in primary}, 'primary')
+        changed = {'runs': runs, 'overrides': tuple(stored['overrides']), 'primary': PrimaryComparison(**primary)}
+        return Sweep(**{**stored, **changed})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f'{file}: not the record of a sweep: {error!r}; repair or remove it') from error
 
@@ -152,6 +172,11 @@ _RUN_FIELDS = {
     'exit': lambda value: value is None or _is_whole(value),
     'last_lines': _is_lines,
     'seconds': lambda value: value is None or (isinstance(value, int | float) and value >= 0),
+}
+_PRIMARY_FIELDS = {
+    'metric': lambda value: value is None or _is_text(value),
+    'baseline': lambda value: value is None or _is_text(value),
+    'margin': lambda value: value is None or (isinstance(value, int | float) and value > 0),
 }
 _SWEEP_FIELDS = {
     'config': _is_text,
