@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage of the report's intervals in simulated studies with a known truth.
 
-python -m benchmarks.coverage        # some minutes; the table that `interval` speaks of
+python -m benchmarks.coverage            # some minutes; the table that `interval` speaks of
+python -m benchmarks.coverage --bounds   # one-sided bounds of differences at five seeds
 """
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 
@@ -23,6 +25,8 @@ NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] =
 LARGEST = 5.0  # standard deviation of the noisiest variant, for unequal variances; the smallest is 1
 SHARED = 2.0  # standard deviation of the effect of a seed on all variants
 STEP = 0.5  # difference of the true means of successive variants
+
+BOUND = 0.95  # level of a one-sided bound
 
 _DRAWS = 1000
 _AT_ONCE = 100  # studies per batch
@@ -83,14 +87,46 @@ def coverage(case: Case, studies: int, generator: np.random.Generator) -> Covera
     )
 
 
+@dataclass(frozen=True)
+class BoundCoverage:
+    """Coverage of one-sided bounds: shares of lower, and of upper, bounds on the right side of the true mean.
+
+    Attributes:
+        paired: differences to a variant with noise of the same kind.
+        constant: differences to a variant without noise, so that they have the skew of the noise.
+    """
+
+    paired: tuple[float, float]
+    constant: tuple[float, float]
+
+
+def bound_coverage(case: Case, studies: int, generator: np.random.Generator) -> BoundCoverage:
+    """Simulate `studies` studies of one kind."""
+    values, truth = case.studies(studies, generator)
+    found = []
+    for differences, true in ((values[:, 1:] - values[:, :1], truth[1:] - truth[0]), (values[:, 1:], truth[1:])):
+        low, high, t = studentised(differences, true, generator, 2 * BOUND - 1)
+        found.append(((t <= high).mean(), (t >= low).mean()))
+    return BoundCoverage(*found)
+
+
 def covered(values: np.ndarray, truth: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Return, for each study and variant, True if its interval contains the true mean."""
+    low, high, t = studentised(values, truth, generator, LEVEL)
+    return (low <= t) & (t <= high)
+
+
+def studentised(
+    values: np.ndarray, truth: np.ndarray, generator: np.random.Generator, level: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two quantiles of each study, and the studentised error of each mean; a higher one than the upper
+    quantile is a lower bound above the true mean."""
     count = values.shape[-1]
     pools = standard_residuals(values).reshape(len(values), -1)
-    quantiles = [t_quantiles(pool, count, _DRAWS, generator) for pool in _portions(pools)]
+    quantiles = [t_quantiles(pool, count, _DRAWS, generator, level) for pool in _portions(pools)]
     low, high = np.concatenate(quantiles, axis=-1)[..., None]
     t = (values.mean(axis=-1) - truth) / (values.std(axis=-1, ddof=1) / np.sqrt(count))
-    return (low <= t) & (t <= high)
+    return low, high, t
 
 
 def cases() -> Iterator[Case]:
@@ -108,6 +144,16 @@ def main(studies: int = 2000) -> None:
         found = coverage(case, studies, np.random.default_rng(0))
         shares = (f'{share:.1%}' for share in astuple(found))
         print(_ROW.format(*map(str, astuple(case)), *shares), flush=True)
+
+
+def print_bounds(studies: int = 4000) -> None:
+    """Print the coverage of one-sided bounds at five seeds, row by row."""
+    print(f'Shares of one-sided {BOUND:.0%} bounds that hold (lower, upper), 5 seeds, {studies} studies each')
+    row = '{:22}{:>9}{:>10}{:>8}{:>12}{:>8}'
+    print(row.format('noise', 'variants', 'paired', '', 'constant', ''))
+    for noise, variants in itertools.product(NOISE, (2, 5, 9)):
+        found = bound_coverage(Case(noise, variants, 5), studies, np.random.default_rng(0))
+        print(row.format(noise, variants, *(f'{share:.1%}' for share in (*found.paired, *found.constant))), flush=True)
 
 
 def _to_lowest(values: np.ndarray) -> np.ndarray:
@@ -135,4 +181,4 @@ def _portions(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 if __name__ == '__main__':
-    main()
+    print_bounds() if '--bounds' in sys.argv[1:] else main()

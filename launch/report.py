@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the runs of a sweep: a page that opens offline, the same in Markdown, and the runs as CSV.
+"""Compare the runs of a sweep: a page that opens offline, the same in Markdown, and tables as LaTeX and CSV.
 
 For a folder whose subfolders are sweeps over the same variants, the report is a matrix of variants by sweeps.
 
-In runs.csv, text that a spreadsheet would evaluate, such as =1+1, is preceded by an apostrophe.
+In CSV files, text that a spreadsheet would evaluate, such as =1+1, is preceded by an apostrophe.
 
 python launch/report.py --workdir=runs/heads
 python launch/report.py --workdir=runs/heads --baseline=heads=1
@@ -18,11 +18,13 @@ from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "A sweep's folder, or a folder whose subfolders are runs or sweeps.")
 METRIC = flags.DEFINE_string(
-    'metric', None, 'Metric of the ranking; default: bits_per_byte, or the metric of the checkpoints.'
+    'metric', None, "Metric of the ranking; default: the sweep's, or bits_per_byte, or the metric of the checkpoints."
 )
 SPLIT = flags.DEFINE_string('split', 'validation', 'Split of the metric.')
 BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Direction of the metric; default: declared by the runs.')
-BASELINE = flags.DEFINE_string('baseline', None, 'Add compute and wall-clock multipliers over this variant.')
+BASELINE = flags.DEFINE_string(
+    'baseline', None, "Add differences to, and multipliers over, this variant; default: the sweep's baseline."
+)
 OUT = flags.DEFINE_string('out', None, 'Output folder; default: the folder `report` in --workdir.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 

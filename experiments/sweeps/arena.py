@@ -6,7 +6,7 @@
 
 The protocol is docs/results/protocol.md. The convolution is a layer of its own, so that it is the same one for every
 mixer: causal, depthwise, over 4 tokens, without a feed-forward layer. No mixer has a convolution of its own; RWKV-7
-keeps its shift by one token, which is part of it.
+keeps its shift by one token, which is part of it. `--size=least` has three mixers, 300 steps and three seeds.
 """
 
 from typing import Any
@@ -26,7 +26,8 @@ MIXERS = (
 )
 # Settings that differ from those of the other diagnostics: no convolution within, negative eigenvalues for S3.
 OWN = dict(mamba2=dict(convolution=None), delta_product=dict(negative_eigenvalues=True))
-RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], metric='accuracy', halving=dict(steps=[750]))
+FEW = ('attention', 'gated_delta_net', 'lstm')
+RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], halving=dict(steps=[750]))
 
 
 def get_sweep() -> dict[str, Any]:
@@ -37,7 +38,22 @@ def get_sweep() -> dict[str, Any]:
     return dict(
         runs=dict(product=[dict(list=chosen), dict(list=convolution)]),
         factors=['mixer', 'convolution'],
+        metric='accuracy',
+        baseline='attention,off',
+        margin=0.05,
         seeds=5,
         match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01}),
         tune=RATES,
+        sizes=[
+            dict(name='all'),
+            dict(
+                name='least',
+                config={'steps': 300},
+                seeds=3,
+                runs=dict(
+                    product=[dict(list=[each for each in chosen if each['name'] in FEW]), dict(list=convolution)]
+                ),
+                tune=RATES | dict(halving=dict(steps=[100])),
+            ),
+        ],
     )

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effects of crossed factors: main effects, effects within levels, interactions, and their intervals."""
 
+from dataclasses import replace
+
 import pytest
 from report_study import config, start, write_run
 from scipy import stats
@@ -10,10 +12,10 @@ from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.effects import effects
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.write import report
-from saccade.sweep.record import Sweep, SweepRun, write_sweep
+from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, write_sweep
 
 # Luck of a seed that all cells share, and of each cell.
-SHARED = (0.00, 0.04, -0.03)
+SHARED = (0.00, 0.04, -0.03, 0.01, 0.02)
 CELLS = {
     'attention,off': (0.30, 0.32, 0.31),
     'attention,on': (0.90, 0.93, 0.88),
@@ -93,9 +95,25 @@ def test_three_factors_have_main_effects_only(tmp_path):
 
 def test_the_report_has_them_and_one_without_factors_has_none(tmp_path):
     written = report(write(tmp_path / 'crossed', CELLS, ('mixer', 'convolution')), StudyQuestion(metric='accuracy'))
-    page, text, _ = (file.read_text() for file in written.files)
+    page, text, *_ = (file.read_text() for file in written.files)
     assert '<h2>Effects of the factors</h2>' in page
     assert '\n| convolution | on | all | +0.35' in text
     assert len(written.summary()['effects']) == 6
     plain = report(write(tmp_path / 'plain', CELLS, ()), StudyQuestion(metric='accuracy'))
     assert not any('Effects of the factors' in file.read_text() for file in plain.files)
+
+
+def test_a_margin_gives_each_effect_the_verdict_of_its_bounds(tmp_path):
+    jitter = (0.01, -0.01, 0.0, 0.005, -0.005)
+    cells = {'attention,off': [0.5] * 5, 'attention,on': [0.9 + x for x in jitter]}
+    cells |= {'delta,off': [0.3 - x for x in jitter], 'delta,on': [0.26 + x for x in jitter]}
+    runs = write(tmp_path / 'sweep', cells, ('mixer', 'convolution'))
+    sweep = replace(read_sweep(runs), primary=PrimaryComparison('accuracy', 'attention,off', 0.05))
+    write_sweep(runs, sweep)
+    rows = effects(compare(read_study(runs), StudyQuestion())).effects
+    verdicts = {(each.factor, each.within): each.verdict for each in rows}
+    assert verdicts['convolution', 'attention'] == 'not worse'
+    assert verdicts['convolution', 'delta'] == 'inconclusive'  # a loss of 0.04, whose bounds hold the margin
+    assert verdicts['mixer', 'off'] == 'worse'
+    assert '| mixer | delta | off |' in (text := report(runs).files[1].read_text())
+    assert '| worse |' in text

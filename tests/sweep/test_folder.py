@@ -13,7 +13,7 @@ from pretended import sweep_of, until
 
 from saccade.analysis.report.runs import read_study
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.record import read_sweep, sweep_file
+from saccade.sweep.record import PrimaryComparison, read_sweep, sweep_file
 from saccade.types import UserError
 
 
@@ -96,6 +96,8 @@ def test_another_order_of_the_same_overrides_is_the_same_run(folder):
         (lambda sweep: sweep.changed('b', overrides=()), 'its run b differs in --config.does=wait'),
         (lambda sweep: replace(sweep, base={**sweep.base, 'model': {'width': 9}}),
          'its base has model.width: 8 in the folder, 9 requested'),
+        (lambda sweep: replace(sweep, primary=PrimaryComparison('loss', 'a', 0.1)),
+         "it has metric=None, baseline=None, margin=None, not metric='loss', baseline='a', margin=0.1, and"),
     ],
 )  # fmt: skip
 def test_another_sweep_is_refused_with_the_difference(folder, change, words):

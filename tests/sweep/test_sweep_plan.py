@@ -12,6 +12,7 @@ from rich.console import Console
 from saccade.sweep import plan
 from saccade.sweep.match import TOLERANCE
 from saccade.sweep.plan import SweepPlan, as_overrides
+from saccade.sweep.record import PrimaryComparison
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import ExperimentCost
@@ -21,6 +22,8 @@ CONFIG = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
 HEADS, WIDTH, LAYERS = 'model.block.mixer.heads', 'model.width', 'model.layers'
 FEEDFORWARD, RATIO = 'model.block.feedforward', 'model.block.feedforward.ratio'
 SMALL = (f'--config.{LAYERS}=1',)
+SPACE = {'list': [{'name': 'plain'}, {'name': 'deep', LAYERS: 3}]}
+DECLARED = {'metric': 'loss', 'baseline': 'plain', 'margin': 1}
 MLP = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}, 'ratio': 2.0}
 
 
@@ -214,6 +217,43 @@ class TestRuns:
             SweepPlan.of(CONFIG, str(empty))
         with pytest.raises(UserError, match=r'--config=.*missing.py: there is no such file'):
             SweepPlan.of(str(missing), str(Path(CONFIG).parents[1] / 'sweeps/heads.py'))
+
+
+@pytest.mark.usefixtures('uncounted')
+class TestPrimaryComparison:
+    def test_it_is_recorded_with_the_sweep_and_not_with_its_search(self, make):
+        tune = {'by': {'schedule.peak': [1e-3, 2e-3]}, 'seeds': [100]}
+        planned = make(runs=SPACE, tune=tune, **DECLARED)
+        assert planned.sweep.primary == PrimaryComparison('loss', 'plain', 1.0)
+        assert planned.search().primary == planned.timing(2).primary == PrimaryComparison()
+        assert planned.tuned(dict.fromkeys(['plain', 'deep'], 'peak=0.001')).sweep.primary == planned.sweep.primary
+
+    def test_a_search_chooses_by_its_metric_unless_it_names_another(self, make):
+        tune = {'by': {'schedule.peak': [1e-3]}, 'seeds': [100]}
+        assert make(runs=SPACE, tune=tune, metric='accuracy').tune.metric == 'accuracy'
+        assert make(runs=SPACE, tune={**tune, 'metric': 'loss'}, metric='accuracy').tune.metric == 'loss'
+        assert make(runs=SPACE, tune=tune).tune.metric is None
+
+    @pytest.mark.parametrize(
+        ('changed', 'words'),
+        [
+            ({'baseline': 'plane'}, "baseline: 'plane' is not a variant of this sweep; did you mean 'plain'?"),
+            ({'baseline': 3}, 'baseline: write a name, not 3'),
+            ({'metric': 'los'}, "metric: 'los' is not declared by any part; did you mean 'loss'?"),
+            ({'metric': ['loss']}, "metric: write a name, not ['loss']"),
+            ({'metric': None}, "margin: name its metric and its baseline too, as in metric='accuracy', baseline='att"),
+            (
+                {'baseline': None},
+                "margin: name its metric and its baseline too, as in metric='accuracy', baseline='att",
+            ),
+            *(
+                ({'margin': margin}, f'margin: must be a positive number in the unit of the metric, not {margin!r}')
+                for margin in (0, -0.02, '0.02', True)
+            ),
+        ],
+    )
+    def test_what_cannot_be_compared_is_refused(self, make, changed, words):
+        assert refusal(make, runs=SPACE, **{**DECLARED, **changed}).startswith(words)
 
 
 @pytest.mark.long

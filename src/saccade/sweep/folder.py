@@ -9,12 +9,12 @@ outlives a killed launch: the next launch waits until those processes have ended
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-from saccade.sweep.record import Sweep, SweepRun, read_sweep, sweep_file, write_sweep
+from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, sweep_file, write_sweep
 from saccade.train.log.log import read
 from saccade.train.log.provenance import read as starts
 from saccade.train.process.lock import locked
@@ -176,9 +176,18 @@ class SweepFolder:
             changed = set(run.overrides) ^ set(wanted[run.name].overrides)
             if changed:
                 raise UserError(f'{where}: its run {run.name} differs in {min(changed)}: name another folder')
+        if there.primary != asked.primary:
+            raise UserError(
+                f'{where}: it has {_declared(there.primary)}, not {_declared(asked.primary)}, and the primary '
+                'comparison is declared before the runs: name another folder'
+            )
         fields = differing(there.base, asked.base)
         if fields:
             raise UserError(f'{where}: its base has {fields[0]}: name another folder')
+
+
+def _declared(primary: PrimaryComparison) -> str:
+    return ', '.join(f'{name}={value!r}' for name, value in asdict(primary).items())
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,6 +8,9 @@ A sweep file defines `get_sweep()`, which returns a dict with
     seeds   number of seeds, or a list of them; default: the config's seed
     match   matching of the variants in size: see `saccade.sweep.match`
     tune    search per variant before the comparison: see `saccade.sweep.tune`
+    metric  primary metric, by which the report ranks
+    baseline  name of the variant that the others are compared with
+    margin  smallest loss against the baseline that matters, in the unit of `metric`, chosen before the runs
     sizes   smaller versions of the sweep: see `saccade.sweep.sizes`
     needs   fields that the command line must set, with an explanation: dict(init_from='a pretrained run')
     factors names of the spaces of a product, which the report then compares as factors: ['mixer', 'convolution']
@@ -17,6 +20,7 @@ The first line of its docstring is the sweep's title.
 
 import difflib
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -30,7 +34,7 @@ from saccade.build import plain
 from saccade.nearest import nearest
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
-from saccade.sweep.record import Sweep, SweepRun
+from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun
 from saccade.sweep.sizes import size_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
@@ -41,7 +45,7 @@ from saccade.train.process.terminal import verbatim
 from saccade.train.setup import ExperimentCost
 from saccade.types import UserError
 
-_KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs', 'factors')
+_KEYS = ('runs', 'seeds', 'match', 'tune', 'metric', 'baseline', 'margin', 'factors', 'sizes', 'needs')
 _SHOWN = 6  # broken variants, or reasons, that are shown; the rest are counted
 
 
@@ -116,12 +120,16 @@ class SweepPlan:
                 raise UserError(f'{PREFIX}{field}: required by this sweep: {what}')
         seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
         tune = None if spec.get('tune') is None else Tune.of(plain(spec['tune']), seeds)
+        primary = _primary(spec)
+        tune = tune and replace(tune, metric=tune.metric or primary.metric)
         made = _Variants(config, overrides, spec, {} if costs is None else costs)
+        made.require_comparable(primary)
         made.require_tunable(tune)
         variants = made.built()
         runs = tuple(variant.run(seed) for variant in variants for seed in seeds)
         factors = _factors(spec.get('factors', ()), variants)
-        return cls(Sweep(config, sweep, title, base, runs, tuple(overrides), factors), variants, tune)
+        whole = Sweep(config, sweep, title, base, runs, tuple(overrides), factors, primary)
+        return cls(whole, variants, tune)
 
     def search(self, steps: int | None = None, settings: Mapping[str, Sequence[str]] | None = None) -> Sweep:
         """Return the runs of one round of the search that tunes each variant.
@@ -137,7 +145,8 @@ class SweepPlan:
             for seed in self.tune.seeds
         )
         rung = '' if steps is None else f', {steps:,} steps'
-        return replace(self.sweep, title=f'{self.sweep.title}: tuning{rung}', runs=runs)
+        title = f'{self.sweep.title}: tuning{rung}'
+        return replace(self.sweep, title=title, runs=runs, primary=PrimaryComparison())
 
     def timing(self, steps: int) -> Sweep:
         """Return a short run of each variant, with as many evaluations as a run of the plan.
@@ -153,7 +162,7 @@ class SweepPlan:
         fields = {**often, 'checkpoint_every': steps}
         seed = self.sweep.runs[0].seed
         runs = tuple(variant.with_settings(fields).with_steps(steps).run(seed) for variant in self.variants)
-        return replace(self.sweep, title=f'{self.sweep.title}: timing', runs=runs)
+        return replace(self.sweep, title=f'{self.sweep.title}: timing', runs=runs, primary=PrimaryComparison())
 
     def tuned(self, chosen: Mapping[str, str]) -> 'SweepPlan':
         """Return the plan with the chosen settings: for each variant the name of a point of `tune`."""
@@ -248,20 +257,35 @@ class _Variants:
         for point in tune.points.values() if tune else ():
             Experiment.of(load_config(self._config, [*self._overrides, *as_overrides(point)]))
 
-        if tune and tune.metric and tune.best is None:
-            self._require_declared(tune.metric)
+        if tune and tune.metric and tune.best is None and (known := self._undeclared(tune.metric)) is not None:
+            raise UserError(
+                f"tune.metric: '{tune.metric}' is not declared by any part{nearest(tune.metric, known)}; for a metric "
+                "of your own, set best='lowest' or best='highest' in tune"
+            )
 
-    def _require_declared(self, metric: str) -> None:
+    def require_comparable(self, primary: PrimaryComparison) -> None:
+        """Check that the baseline is a variant, and that a part declares the direction of the metric.
+
+        Raises:
+            UserError: it is not, or none does.
+        """
+        variants = names(self._points)
+        if primary.baseline is not None and primary.baseline not in variants:
+            raise UserError(
+                f"baseline: '{primary.baseline}' is not a variant of this sweep{nearest(primary.baseline, variants)}"
+            )
+        if primary.metric is not None and (known := self._undeclared(primary.metric)) is not None:
+            raise UserError(f"metric: '{primary.metric}' is not declared by any part{nearest(primary.metric, known)}")
+
+    def _undeclared(self, metric: str) -> set[str] | None:
+        """Return the metrics whose direction is declared if `metric` is not one of them; else None."""
         known: set[str] = set()
         for point in ({}, *self._points):
             experiment = Experiment.of(load_config(self._config, [*self._overrides, *as_overrides(point)]))
             known |= {name for name, each in declared(experiment).metrics.items() if each.best}
             if metric in known:
-                return
-        raise UserError(
-            f"tune.metric: '{metric}' is not declared by any part{nearest(metric, known)}; for a metric of your own, "
-            "set best='lowest' or best='highest' in tune"
-        )
+                return None
+        return known
 
     def _require_shorter(self, steps: int) -> None:
         if any(_sets(point, 'steps') for point in self._points):
@@ -353,6 +377,25 @@ def read_sweep_file(path: str) -> tuple[str, Mapping[str, Any]]:
             raise UserError(f"--sweep={path}: there is no '{key}'; {hint}")
     title = doc.strip().partition('\n')[0].rstrip('.')
     return title or Path(path).stem, spec
+
+
+def _primary(spec: Mapping[str, Any]) -> PrimaryComparison:
+    """Read the primary comparison of a sweep file.
+
+    Raises:
+        UserError: a name is not text, the margin is not positive, or it lacks its metric or its baseline.
+    """
+    metric, baseline, margin = (spec.get(name) for name in ('metric', 'baseline', 'margin'))
+    for name, value in {'metric': metric, 'baseline': baseline}.items():
+        if not isinstance(value, str | None):
+            raise UserError(f'{name}: write a name, not {value!r}')
+    if margin is None:
+        return PrimaryComparison(metric, baseline)
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < math.inf:
+        raise UserError(f'margin: must be a positive number in the unit of the metric, not {margin!r}')
+    if metric is None or baseline is None:
+        raise UserError("margin: name its metric and its baseline too, as in metric='accuracy', baseline='attention'")
+    return PrimaryComparison(metric, baseline, float(margin))
 
 
 def _rounds(counts: Mapping[int, int]) -> str:

@@ -43,6 +43,21 @@ class SweepRun:
 
 
 @dataclass(frozen=True)
+class PrimaryComparison:
+    """Primary comparison of a sweep, declared before its runs.
+
+    Attributes:
+        metric: metric of the ranking; None for the report's default.
+        baseline: variant that the others are compared with.
+        margin: smallest loss against the baseline that matters, in the metric's unit.
+    """
+
+    metric: str | None = None
+    baseline: str | None = None
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
 class Sweep:
     """Sweep and its progress.
 
@@ -53,6 +68,7 @@ class Sweep:
         runs: runs in starting order.
         overrides: overrides of the config file, as on the command line, for all runs; included in the base.
         factors: names of the parts, separated by commas, of which each variant's name consists; none if it has none.
+        primary: its primary comparison.
     """
 
     config: str
@@ -62,6 +78,7 @@ class Sweep:
     runs: tuple[SweepRun, ...]
     overrides: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
+    primary: PrimaryComparison = PrimaryComparison()
 
     def changed(self, name: str, **changes: Any) -> 'Sweep':
         """Return the sweep with one run's fields changed."""
@@ -95,6 +112,7 @@ def read_sweep(folder: Path) -> Sweep | None:
     try:
         stored = json.loads(read_text(file))
         _require_shallow(stored)
+        stored = {'factors': [], 'primary': {}, **stored}  # absent from older records
         _require(stored, _SWEEP_FIELDS, 'the sweep')
         for number, run in enumerate(stored['runs']):
             _require(run, _RUN_FIELDS, f'runs[{number}]')
@@ -102,8 +120,11 @@ def read_sweep(folder: Path) -> Sweep | None:
             raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]
         runs = tuple(SweepRun(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
+        primary = stored['primary']
+        _require(primary, {name: check for name, check in _PRIMARY_FIELDS.items() if name in primary}, 'primary')
         lines = {name: tuple(stored[name]) for name in ('overrides', 'factors')}
-        return Sweep(**{**stored, 'runs': runs, **lines})
+        changed = {'runs': runs, 'primary': PrimaryComparison(**primary), **lines}
+        return Sweep(**{**stored, **changed})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f'{file}: not the record of a sweep: {error!r}; repair or remove it') from error
 
@@ -156,12 +177,17 @@ _RUN_FIELDS = {
     'last_lines': _is_lines,
     'seconds': lambda value: value is None or (isinstance(value, int | float) and value >= 0),
 }
+_PRIMARY_FIELDS = {
+    'metric': lambda value: value is None or _is_text(value),
+    'baseline': lambda value: value is None or _is_text(value),
+    'margin': lambda value: value is None or (isinstance(value, int | float) and value > 0),
+}
 _SWEEP_FIELDS = {
     'config': _is_text,
     'sweep': _is_text,
     'title': _is_text,
     'base': lambda value: isinstance(value, dict),
     'runs': lambda value: isinstance(value, list),
-    'overrides': _is_lines,
     'factors': _is_lines,
+    'overrides': _is_lines,
 }

@@ -17,6 +17,7 @@ from saccade.nearest import listed, nearest
 from saccade.types import Best, Metric, UserError
 
 PICTURED = 12  # maximum variants that are distinguishable in one picture
+PRIMARY_SPLIT = 'validation'
 STATES = ('finished', 'failed', 'unfinished', 'not started')
 
 _OF_TEXT = 'bits_per_byte'  # preferred to a loss, as it does not depend on the tokenizer
@@ -27,14 +28,14 @@ class StudyQuestion:
     """Question to a study.
 
     Attributes:
-        metric: metric of the ranking; None: bits_per_byte if every finished run has it, or else the metric of their
-            checkpoints, or loss.
+        metric: metric of the ranking; None: the sweep's own, or bits_per_byte if every finished run has it, or else the
+            metric of their checkpoints, or loss.
         best: direction of the metric; None: as declared by the runs.
-        over: baseline variant of the multipliers; None for no multipliers.
+        over: baseline variant; None: the sweep's own, if it has one.
     """
 
     metric: str | None = None
-    split: str = 'validation'
+    split: str = PRIMARY_SPLIT
     best: Best | None = None
     over: str | None = None
 
@@ -112,7 +113,7 @@ class Comparison:
         columns: names of the differing fields.
         standings: best first and unranked ones last.
         baseline: metric of the runs' baseline, if all runs with a baseline agree on it.
-        over: baseline variant of the multipliers.
+        over: baseline variant of differences and multipliers; None without one.
     """
 
     study: Study
@@ -132,6 +133,13 @@ class Comparison:
     def best(self) -> Best:
         """Direction of the metric."""
         return self.declared.best
+
+    @property
+    def margin(self) -> float | None:
+        """Margin of the sweep; None without one, or for another comparison than the sweep's primary one."""
+        declared = self.study.primary
+        own = (declared.metric, PRIMARY_SPLIT, declared.baseline) == (self.metric, self.split, self.over)
+        return declared.margin if own else None
 
     @property
     def incomplete(self) -> tuple[RankedVariant, ...]:
@@ -174,13 +182,14 @@ def compare(study: Study, question: StudyQuestion) -> Comparison:
         UserError: no run logs this split or metric, `over` names no variant, or neither the runs nor the question give
             the direction of the metric.
     """
-    metric = _metric(study.trials, question)
+    over = question.over or study.primary.baseline
+    metric = _metric(study, question)
     declared = _declared(study.trials, metric, question.best)
     variants: dict[str, list[Trial]] = {}
     for trial in study.trials:
         variants.setdefault(trial.variant, []).append(trial)
-    if question.over is not None and question.over not in variants:
-        raise UserError(f'--baseline={question.over}: no variant has this name{nearest(question.over, variants)}')
+    if over is not None and over not in variants:
+        raise UserError(f'--baseline={over}: no variant has this name{nearest(over, variants)}')
     fields = _fields(variants)
     scores = {variant: final_scores(trials, question.split, metric) for variant, trials in variants.items()}
     speeds = _speed_intervals(variants, question.split)
@@ -202,10 +211,11 @@ def compare(study: Study, question: StudyQuestion) -> Comparison:
     ]
     measured = tuple(_measured(standings, declared))
     baseline = _baseline(study.trials, metric)
-    return Comparison(study, question.split, declared, tuple(fields), measured, baseline, question.over)
+    return Comparison(study, question.split, declared, tuple(fields), measured, baseline, over)
 
 
-def _metric(trials: Sequence[Trial], question: StudyQuestion) -> str:
+def _metric(study: Study, question: StudyQuestion) -> str:
+    trials = study.trials
     there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
     splits = sorted(there - {PLAN, BASELINE})
     if question.split not in splits:
@@ -214,14 +224,15 @@ def _metric(trials: Sequence[Trial], question: StudyQuestion) -> str:
     names = sorted({name for record in records for name in record} - {'step', 'split'})
     if not names:
         raise UserError(f'--split={question.split}: its records hold no metrics; name another split')
-    if question.metric is not None and question.metric not in names:
-        logged = listed(names, question.metric)
-        raise UserError(f'--metric={question.metric}: no run logs it for {question.split}; there are {logged}')
+    asked = question.metric or study.primary.metric
+    if asked is not None and asked not in names:
+        where = f'--metric={asked}' if question.metric else f"the sweep's metric, {asked}"
+        raise UserError(f'{where}: no run logs it for {question.split}; there are {listed(names, asked)}')
     ends = [record for trial in trials if (record := trial.final(question.split))] or records
     ranking = sorted({trial.declared.best_by for trial in trials} - {''})
     preferred = (_OF_TEXT, *(ranking if len(ranking) == 1 else ()), 'loss')
     everywhere = (name for name in preferred if all(name in record for record in ends))
-    return question.metric or next(everywhere, names[0])
+    return asked or next(everywhere, names[0])
 
 
 def _declared(trials: Sequence[Trial], name: str, best: Best | None) -> Metric:

@@ -10,7 +10,7 @@ A sweep crosses factors with a product of spaces, whose points have names: the v
     interaction at f              effect within f - main effect
 
 Each is computed for every seed, so that luck that the cells of a seed share cancels; the interval is that of its mean
-over seeds. R. Fisher 1935, The Design of Experiments, chapter VI.
+over seeds. With a margin, each has the verdict of `margin`. R. Fisher 1935, The Design of Experiments, chapter VI.
 """
 
 import math
@@ -19,7 +19,9 @@ from dataclasses import dataclass
 
 from saccade.analysis.report.compare import Comparison
 from saccade.analysis.report.interval import Interval, mean_intervals
+from saccade.analysis.report.margin import FEWEST, LEVEL, verdict_of
 from saccade.analysis.report.tables import with_interval
+from saccade.analysis.report.words import UNKNOWN
 
 Cell = tuple[str, ...]  # a level of each factor
 BySeed = dict[int, float]
@@ -33,6 +35,7 @@ class Effect:
         within: level of the other factor that the effect is measured in; None for the main effect.
         change: metric at the level minus metric at the first level, mean over seeds.
         interaction: change minus the main effect; None for the main effect.
+        verdict: of a sweep with a margin: whether the level is not worse than the first one; None without a margin.
         seeds: number of seeds.
     """
 
@@ -44,6 +47,7 @@ class Effect:
     interaction: float | None
     interaction_interval: Interval | None
     seeds: int
+    verdict: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Effects:
 
     def table(self, digits: int) -> list[list[str]]:
         """Return the effects as text, below the names of the columns."""
+        judged = any(effect.verdict for effect in self.effects)
         heads = ['factor', 'level', 'within', 'effect', 'interaction: effect minus the main effect', 'seeds']
         rows = [
             [
@@ -64,10 +69,11 @@ class Effects:
                 with_interval(effect.change, effect.interval, digits, sign=True),
                 with_interval(effect.interaction, effect.interaction_interval, digits, sign=True),
                 str(effect.seeds),
+                *([effect.verdict or UNKNOWN] if judged else []),
             ]
             for effect in self.effects
         ]
-        return [heads, *rows]
+        return [[*heads, *(['verdict'] if judged else [])], *rows]
 
 
 def effects(comparison: Comparison) -> Effects | None:
@@ -76,12 +82,13 @@ def effects(comparison: Comparison) -> Effects | None:
     scores = {row.variant: dict(row.scores) for row in comparison.ranked}
     planned = dict.fromkeys(trial.variant for trial in comparison.study.trials)  # the first level is the sweep's first
     cells = {tuple(variant.split(',')): scores[variant] for variant in planned if variant in scores}
-    found = [effect for number in range(len(factors)) for effect in _of(factors, number, cells)]
+    found = [effect for number in range(len(factors)) for effect in _of(comparison, number, cells)]
     return Effects(factors, tuple(found)) if found else None
 
 
-def _of(factors: Sequence[str], number: int, cells: Mapping[Cell, BySeed]) -> Iterator[Effect]:
+def _of(comparison: Comparison, number: int, cells: Mapping[Cell, BySeed]) -> Iterator[Effect]:
     """Yield the effects of a factor's levels: the main effect, then, of two factors, that within each other level."""
+    factors = comparison.study.factors
     first, *levels = dict.fromkeys(cell[number] for cell in cells)
     for level in levels:
         changes = {
@@ -97,10 +104,24 @@ def _of(factors: Sequence[str], number: int, cells: Mapping[Cell, BySeed]) -> It
         apart = {other: _difference(change, main) for other, change in within.items()}
         spans = mean_intervals([[*each.values()] for each in (main, *within.values())])
         spread = mean_intervals([[*each.values()] for each in apart.values()])
-        yield Effect(factors[number], level, None, _average(main), spans[0], None, None, len(main))
-        for (other, change), span, interaction in zip(within.items(), spans[1:], spread, strict=True):
+        verdicts = _verdicts(comparison, [main, *within.values()])
+        yield Effect(factors[number], level, None, _average(main), spans[0], None, None, len(main), verdicts[0])
+        parts = zip(within.items(), spans[1:], spread, verdicts[1:], strict=True)
+        for (other, change), span, interaction, verdict in parts:
             mean = _average(apart[other])
-            yield Effect(factors[number], level, other, _average(change), span, mean, interaction, len(change))
+            yield Effect(factors[number], level, other, _average(change), span, mean, interaction, len(change), verdict)
+
+
+def _verdicts(comparison: Comparison, changes: Sequence[BySeed]) -> list[str | None]:
+    """Return the verdict on each change; none without a margin, or with too few seeds."""
+    if comparison.margin is None:
+        return [None] * len(changes)
+    bounds = mean_intervals([[*each.values()] for each in changes], 2 * LEVEL - 1)
+    exact = [Interval(_average(each), _average(each)) for each in changes]  # of seeds with equal changes
+    return [
+        verdict_of(comparison, span or value) if len(each) >= FEWEST else 'inconclusive'
+        for each, span, value in zip(changes, bounds, exact, strict=True)
+    ]
 
 
 def _difference(left: BySeed, right: BySeed) -> BySeed:

@@ -33,7 +33,6 @@ LEVEL = 0.95
 DRAWS = 200_000  # gives quantiles within 1% of their limit
 FEWEST = 3  # minimum seeds of a variant whose residuals are pooled
 
-_TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 _ROUNDING = 1e-12  # relative spread below which values differ only by rounding
 
 Values = Float[np.ndarray, '... n']
@@ -51,8 +50,12 @@ class Interval:
         return self.low <= value <= self.high
 
 
-def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
-    """Return the interval of each group's mean; None for one value, or for equal values."""
+def mean_intervals(groups: Sequence[Sequence[float]], level: float = LEVEL) -> list[Interval | None]:
+    """Return the interval of each group's mean; None for one value, or for equal values.
+
+    Args:
+        level: two-sided level of the intervals.
+    """
     from scipy import stats
 
     values = [np.sort(np.asarray(group, np.float64)) for group in groups]
@@ -61,9 +64,9 @@ def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
     quantiles = {}
     for count in {len(group) for group in values if _spreads(group)}:
         if count < FEWEST:
-            quantiles[count] = stats.t.ppf(_TAILS, count - 1)
+            quantiles[count] = stats.t.ppf(_tails(level), count - 1)
         else:
-            quantiles[count] = t_quantiles(pool, count, DRAWS, np.random.default_rng(0))
+            quantiles[count] = t_quantiles(pool, count, DRAWS, np.random.default_rng(0), level)
     intervals: list[Interval | None] = []
     for group in values:
         if _spreads(group):
@@ -74,7 +77,9 @@ def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
     return intervals
 
 
-def difference_intervals(groups: Sequence[Mapping[int, float]], best: int) -> list[Interval | None]:
+def difference_intervals(
+    groups: Sequence[Mapping[int, float]], best: int, level: float = LEVEL
+) -> list[Interval | None]:
     """Return the interval of each group's mean minus the mean of the group at index `best`.
 
     Groups of the same seeds are compared seed by seed, which cancels effects of a seed on both. For others the two
@@ -83,13 +88,16 @@ def difference_intervals(groups: Sequence[Mapping[int, float]], best: int) -> li
     Args:
         groups: value by seed.
         best: index of the reference group; its interval is None.
+        level: two-sided level of the intervals.
     """
     reference = groups[best]
     paired = [index for index, group in enumerate(groups) if index != best and group.keys() == reference.keys()]
-    pairs = mean_intervals([[value - reference[seed] for seed, value in groups[index].items()] for index in paired])
+    pairs = mean_intervals(
+        [[value - reference[seed] for seed, value in groups[index].items()] for index in paired], level
+    )
     found = dict(zip(paired, pairs, strict=True))
     return [
-        found[index] if index in found else None if index == best else _unpaired(group, reference)
+        found[index] if index in found else None if index == best else _unpaired(group, reference, level)
         for index, group in enumerate(groups)
     ]
 
@@ -102,7 +110,11 @@ def standard_residuals(values: Values) -> Values:
 
 
 def t_quantiles(
-    pool: Float[np.ndarray, '... m'], count: int, draws: int, generator: np.random.Generator
+    pool: Float[np.ndarray, '... m'],
+    count: int,
+    draws: int,
+    generator: np.random.Generator,
+    level: float = LEVEL,
 ) -> Float[np.ndarray, '2 ...']:
     """Return the lower and the upper quantile of the studentised mean of `count` smoothed draws from a pool."""
     size = pool.shape[-1]
@@ -111,16 +123,16 @@ def t_quantiles(
     drawn = np.take_along_axis(pool, places, axis=-1).reshape(*pool.shape[:-1], draws, count)
     drawn = np.sqrt(1 - normal_share**2) * drawn + normal_share * generator.standard_normal(drawn.shape)
     t = drawn.mean(axis=-1) / _standard_error(drawn)
-    return np.quantile(t, _TAILS, axis=-1)
+    return np.quantile(t, _tails(level), axis=-1)
 
 
-def _unpaired(group: Mapping[int, float], reference: Mapping[int, float]) -> Interval | None:
+def _unpaired(group: Mapping[int, float], reference: Mapping[int, float], level: float) -> Interval | None:
     from scipy import stats
 
     mine, other = (np.sort(np.fromiter(values.values(), np.float64)) for values in (group, reference))
     if not (_spreads(mine) and _spreads(other)):
         return None
-    half = stats.t.ppf(_TAILS[1], min(len(mine), len(other)) - 1) * np.hypot(
+    half = stats.t.ppf(_tails(level)[1], min(len(mine), len(other)) - 1) * np.hypot(
         _standard_error(mine), _standard_error(other)
     )
     difference = mine.mean() - other.mean()
@@ -129,6 +141,10 @@ def _unpaired(group: Mapping[int, float], reference: Mapping[int, float]) -> Int
 
 def _standard_error(values: Values) -> np.ndarray | np.floating:
     return values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
+
+
+def _tails(level: float) -> tuple[float, float]:
+    return (1 - level) / 2, (1 + level) / 2
 
 
 def _spreads(group: np.ndarray) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.critical import Critical, over_tasks
+from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.runs import left_out_words, read_study, runs_in
 from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.words import UNKNOWN, amount, fixed
@@ -24,7 +25,7 @@ from saccade.sweep.record import sweep_file
 from saccade.train.workdir import absolute
 from saccade.types import UserError
 
-FIRST = 'accuracy'  # default metric, if all sweeps have it
+FIRST = 'accuracy'  # default metric of a sweep that declares none
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Matrix:
 
     def records(self) -> list[dict[str, str | float | int | None]]:
         """Return every cell with full precision."""
+        tests = {task: margin_test(comparison) for task, comparison in self.comparisons.items()}
         return [
             {
                 'variant': variant,
@@ -108,6 +110,7 @@ class Matrix:
                 'high': standing.interval and standing.interval.high,
                 'chance': self.comparisons[task].baseline,
                 'share': self.share(task, standing),
+                'verdict': tests[task] and (difference := tests[task].of(variant)) and difference.verdict,
                 'seeds': len(standing.scores),
                 'complete': standing.complete,
             }
@@ -128,20 +131,21 @@ def matrix(workdir: str | Path, question: StudyQuestion) -> Matrix:
     """Compare the runs of each sweep of a folder.
 
     Args:
-        question: metric and split; the default metric is accuracy.
+        question: metric and split; the default metric is the sweep's own, or accuracy.
 
     Raises:
         UserError: a sweep has no runs yet, or none logs the metric.
     """
     folders = sweeps_in(workdir)
-    asked = question if question.metric else replace(question, metric=FIRST)
-    comparisons = {folder.name: _compared(folder, asked) for folder in folders}
+    comparisons = {folder.name: _compared(folder, question) for folder in folders}
     return Matrix(absolute(workdir), comparisons, tuple(runs_in(absolute(workdir))))
 
 
 def _compared(folder: Path, question: StudyQuestion) -> Comparison:
     try:
-        return compare(read_study(folder), question)
+        study = read_study(folder)
+        metric = question.metric or study.primary.metric or FIRST
+        return compare(study, replace(question, metric=metric))
     except UserError as error:
         raise UserError(f'{folder.name}: {error}') from None
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison as files: a page that opens offline, the same as Markdown, and the runs as CSV."""
+"""Comparison as files: a page that opens offline, the same as Markdown, its tables as LaTeX and CSV."""
 
 import base64
 import csv
@@ -28,13 +28,14 @@ from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.effects import effects
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial, left_out_words
 from saccade.analysis.report.trade import trade
 from saccade.analysis.report.tuning import search_of
-from saccade.analysis.report.words import amount, counted, fixed, metric_name
+from saccade.analysis.report.words import MINUS, UNKNOWN, amount, counted, fixed, metric_name
 from saccade.sweep.record import read_sweep
 from saccade.train.process.terminal import printable
 
@@ -78,9 +79,24 @@ EFFECT = (
     'intervals, without a correction for their number.'
 )
 
+BOUNDED = (
+    'Mean difference to the baseline, paired by seed, with two one-sided 95% bounds. Not worse: the bounds exclude a '
+    'loss of the margin or more. Worse: they exclude a loss of the margin or less. Inconclusive: neither. The bounds '
+    'are not corrected for the number of variants.'
+)
+
 _NAMED = 3  # maximum variants named in a sentence
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of formulas
+_LATEX = {
+    **{character: rf'\{character}' for character in '&%$#_{}'},
+    '\\': r'\textbackslash{}',
+    '~': r'\textasciitilde{}',
+    '^': r'\textasciicircum{}',
+    '[': '{[}',  # after a line break it would be the argument of \\
+    MINUS: '$-$',
+    UNKNOWN: '---',
+}
 _SPECIAL = re.compile(r'([\\`*_{}\[\]<>|#&~$])')
 
 
@@ -115,6 +131,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         forest=forest(comparison),
         critical=critical,
         ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
+        margins=margin_test(comparison),
+        bounded=BOUNDED,
         across=across(comparison),
         effects=effects(comparison),
         effect_of=EFFECT,
@@ -159,6 +177,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         marked(verdict(comparison)),
         *_origins(origins(comparison.study.trials)),
         table(tables.ranking(comparison)),
+        *_margins(comparison),
         *_critical(comparison),
         *_over(comparison),
         *_at_equal_compute(comparison),
@@ -181,6 +200,32 @@ def runs_csv(comparison: Comparison) -> str:
     See OWASP, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection
     """
     return as_csv(tables.runs(comparison))
+
+
+def variants_csv(comparison: Comparison) -> str:
+    """Return every variant as a CSV row, as in `runs_csv`."""
+    return as_csv(tables.variants(comparison))
+
+
+def latex(comparison: Comparison, now: datetime) -> str:
+    """Return the tables of the ranking and of the differences to the baseline for the LaTeX package booktabs."""
+    found = margin_test(comparison)
+    rows = found.table() if found else []
+    lines = [comparison.study.title, source(comparison, now), *([found.said] if found else [])]
+    comments = [f'% {printable(line)}'.replace('\n', ' ') for line in lines]
+    return '\n'.join([*comments, *(_tabular(each) for each in (tables.ranking(comparison), rows) if each)]) + '\n'
+
+
+def _tabular(rows: Sequence[Sequence[str]]) -> str:
+    heads, *others = (' & '.join(map(_in_latex, row)) + r' \\' for row in rows)
+    columns = 'l' + 'r' * (len(rows[0]) - 1)
+    return '\n'.join(
+        [rf'\begin{{tabular}}{{{columns}}}', r'\toprule', heads, r'\midrule', *others, r'\bottomrule', r'\end{tabular}']
+    )
+
+
+def _in_latex(text: str) -> str:
+    return ''.join(_LATEX.get(character, character) for character in printable(text).replace('\n', ' '))
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -223,6 +268,14 @@ def _over(comparison: Comparison) -> list[str]:
     if found is None:
         return []
     return [f'## Multipliers over {marked(found.over)}', table(found.table()), marked(_multiplied(comparison, found))]
+
+
+def _margins(comparison: Comparison) -> list[str]:
+    found = margin_test(comparison)
+    if found is None:
+        return []
+    rows = found.table()
+    return [f'## Compared with {marked(found.over)}', marked(found.said), *([table(rows), BOUNDED] if rows else [])]
 
 
 def _at_equal_compute(comparison: Comparison) -> list[str]:

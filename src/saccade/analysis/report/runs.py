@@ -12,7 +12,7 @@ from typing import Any
 
 from saccade.analysis.report.fields import differing
 from saccade.analysis.report.words import counted
-from saccade.sweep.record import Sweep, SweepRun, read_sweep
+from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep
 from saccade.train.log import provenance
 from saccade.train.log.declarations import Declarations, read_declarations
 from saccade.train.log.log import read
@@ -99,7 +99,8 @@ class Study:
     """Study: a folder of runs.
 
     Attributes: folder; title; trials, in the sweep's order or by name; base, the base config of a sweep; left_out,
-    names of runs in a sweep's folder that are not part of the sweep; factors of the sweep.
+    names of runs in a sweep's folder that are not part of the sweep; factors, of the sweep; primary, its primary
+    comparison.
     """
 
     folder: Path
@@ -109,6 +110,7 @@ class Study:
     source: str = ''
     left_out: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
+    primary: PrimaryComparison = PrimaryComparison()  # noqa: RUF009, it is frozen
 
 
 def read_study(workdir: str | Path) -> Study:
@@ -140,7 +142,16 @@ def _of_sweep(folder: Path, sweep: Sweep) -> Study:
     trials = tuple(_of_run(folder / run.name, run) for run in sweep.runs)
     own = {run.name for run in sweep.runs}
     others = tuple(name for name in runs_in(folder) if name not in own)
-    return Study(folder, sweep.title or folder.name, trials, sweep.base, sweep.sweep, others, sweep.factors)
+    return Study(
+        folder,
+        sweep.title or folder.name,
+        trials,
+        sweep.base,
+        sweep.sweep,
+        others,
+        factors=sweep.factors,
+        primary=sweep.primary,
+    )
 
 
 def runs_in(folder: Path) -> list[str]:

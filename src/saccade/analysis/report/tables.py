@@ -13,6 +13,7 @@ from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.critical import over_seeds
 from saccade.analysis.report.equal_compute import equal_compute
 from saccade.analysis.report.interval import Interval
+from saccade.analysis.report.margin import MarginTest, margin_test
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import Trial
@@ -169,6 +170,41 @@ def runs(comparison: Comparison) -> list[Row]:
     ]
 
 
+def variants(comparison: Comparison) -> list[Row]:
+    """Return every variant with full precision; None for unknown values."""
+    test = margin_test(comparison)
+    return [
+        {
+            'rank': None if standing.mean is None else standing.place,
+            'variant': standing.variant,
+            'metric': f'{comparison.split}/{comparison.metric}',
+            'mean': standing.mean,
+            **_ends('', standing.interval),
+            'seeds': len(standing.scores),
+            'complete': standing.complete,
+            **_against_baseline(comparison, test, standing),
+        }
+        for standing in comparison.standings
+    ]
+
+
+def _against_baseline(comparison: Comparison, test: MarginTest | None, standing: RankedVariant) -> Row:
+    if test is None:
+        return {}
+    found = test.of(standing.variant)
+    return {
+        'baseline': test.over,
+        'difference': found and found.mean,
+        **_ends('bound_', found and found.bounds),
+        'margin': comparison.margin,
+        'verdict': found and found.verdict,
+    }
+
+
+def _ends(prefix: str, interval: Interval | None) -> dict[str, float | None]:
+    return {f'{prefix}low': interval and interval.low, f'{prefix}high': interval and interval.high}
+
+
 def summary(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as one JSON object."""
     return {
@@ -183,6 +219,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'behind_baseline': [standing.variant for standing in comparison.behind],
         'provenance': origins(comparison.study.trials).summary(),
         'pairs': _pairs(comparison),
+        'variants': variants(comparison),
         'multipliers': _multipliers(comparison),
         'at_equal_compute': (equal := equal_compute(comparison)) and equal.records(),
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],

@@ -13,6 +13,7 @@ from rich.table import Table
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, StudyQuestion, compare
 from saccade.analysis.report.effects import effects
+from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
@@ -42,15 +43,18 @@ class RunsReport:
         ran = origins(self.comparison.study.trials).lines()
         for line in (page.overview(self.comparison), page.verdict(self.comparison), *ran):
             console.print(verbatim(line))
-        over = multipliers(self.comparison)
+        over, test = multipliers(self.comparison), margin_test(self.comparison)
         # Columns that fit a terminal.
-        for names, *rows in filter(None, [tables.ranking(self.comparison, narrow=True), over and over.table()]):
+        shown = [tables.ranking(self.comparison, narrow=True), test and test.table(), over and over.table()]
+        for names, *rows in filter(None, shown):
             table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
             for name in names:
                 table.add_column(verbatim(name), overflow='fold')
             for row in rows:
                 table.add_row(*map(verbatim, row))
             console.print(table)
+        if test:
+            console.print(verbatim(test.said))
         if over:
             console.print(verbatim(f'Multipliers over {over.over}: above 1 is cheaper for the same metric.'))
         for file in self.files:
@@ -58,7 +62,7 @@ class RunsReport:
 
 
 def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path | None = None) -> RunsReport:
-    """Compare the runs of a folder, and write index.html, report.md and runs.csv.
+    """Compare the runs of a folder, and write index.html, report.md, report.tex, variants.csv and runs.csv.
 
     Args:
         workdir: a sweep's folder, or one whose subfolders are runs.
@@ -73,6 +77,8 @@ def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path |
     contents = {
         'index.html': page.html(comparison, folder, now),
         'report.md': page.markdown(comparison, folder, now),
+        'report.tex': page.latex(comparison, now),
+        'variants.csv': page.variants_csv(comparison),
         'runs.csv': page.runs_csv(comparison),
     }
     with writing(folder):

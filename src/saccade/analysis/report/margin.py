@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Non-inferiority test of each variant against a baseline, with a margin that the sweep declared before its runs.
+
+With d the difference to the baseline, positive where the variant is better, and M the margin:
+
+    not worse       the lower one-sided 95% bound of d is above -M: a loss of M or more is excluded
+    worse           the upper one-sided 95% bound of d is below -M: a loss of M or less is excluded
+    inconclusive    neither
+
+A variant can thus lose significantly and be not worse, if its loss is smaller than the margin. The bounds are the ends
+of the 90% interval of `interval`, paired by seed where the seeds are the same. Each has its own level of 95%: there is
+no correction for the number of variants, as for the other intervals of a report. Seeds with equal differences have no
+interval; both bounds are then the difference itself, the limit of a vanishing spread. A verdict needs five seeds, all
+finished by both. `python -m benchmarks.coverage` measures how often the bounds hold.
+
+ICH E9 (1998), Statistical principles for clinical trials, section 3.3.2 (the margin is chosen in the
+protocol); G. Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials: extension of the
+CONSORT 2010 statement, JAMA 308(24), figure 1; D. Lakens 2017, Equivalence tests, Soc. Psychol. Personal. Sci. 8(4).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from saccade.analysis.report.compare import PRIMARY_SPLIT, Comparison, RankedVariant
+from saccade.analysis.report.interval import Interval, difference_intervals
+from saccade.analysis.report.words import UNKNOWN, counted, decimals, fixed, metric_name
+
+FEWEST = 5  # minimum seeds of a verdict
+LEVEL = 0.95  # of each bound
+VERDICTS = ('not worse', 'inconclusive', 'worse')
+
+
+@dataclass(frozen=True)
+class BaselineDifference:
+    """Difference of a variant to the baseline.
+
+    Attributes:
+        mean: mean of the variant minus the mean of the baseline.
+        bounds: lower and upper one-sided 95% bound of the difference; None with a single seed.
+        verdict: one of VERDICTS; None without a margin.
+        note: reason for a missing test; empty if there is one.
+    """
+
+    row: RankedVariant
+    mean: float
+    bounds: Interval | None
+    verdict: str | None
+    note: str = ''
+
+
+@dataclass(frozen=True)
+class MarginTest:
+    """Differences of the ranked variants to the baseline.
+
+    Attributes: said, a summary sentence; over, the baseline; rows, the other variants, in the order of the ranking.
+    """
+
+    said: str
+    over: str
+    metric: str
+    rows: Sequence[BaselineDifference] = ()
+
+    def table(self) -> list[list[str]]:
+        """Return the names of the columns, and a row for each variant; empty without differences."""
+        if not self.rows:
+            return []
+        digits = decimals([(row.bounds.high - row.bounds.low) / 2 for row in self.rows if row.bounds])
+        heads = ['variant', f'difference in {metric_name(self.metric)}', 'lower bound', 'upper bound']
+        judged, noted = any(row.verdict for row in self.rows), any(row.note for row in self.rows)
+        rows = [
+            [
+                found.row.label,
+                fixed(found.mean, digits, sign=True),
+                *(fixed(bound, digits, sign=True) for bound in _ends(found.bounds)),
+                *([found.verdict or UNKNOWN] if judged else []),
+                *([found.note] if noted else []),
+            ]
+            for found in self.rows
+        ]
+        return [[*heads, *(['verdict'] if judged else []), *(['note'] if noted else [])], *rows]
+
+    def of(self, variant: str) -> BaselineDifference | None:
+        """Return the difference of a variant; None for the baseline and for variants without a finished run."""
+        return next((found for found in self.rows if found.row.variant == variant), None)
+
+
+def margin_test(comparison: Comparison) -> MarginTest | None:
+    """Compare the ranked variants with the baseline; None without a baseline."""
+    if comparison.over is None:
+        return None
+    baseline = next(row for row in comparison.standings if row.variant == comparison.over)
+    if baseline.mean is None:
+        said = f'{baseline.variant}, the baseline, has no finished run yet, so nothing can be compared with it.'
+        return MarginTest(said, baseline.variant, comparison.metric)
+    others = [row for row in comparison.ranked if row is not baseline]
+    bounds = difference_intervals([baseline.scores, *(row.scores for row in others)], best=0, level=2 * LEVEL - 1)[1:]
+    rows = [_compared(comparison, row, baseline, span) for row, span in zip(others, bounds, strict=True)]
+    return MarginTest(_said(comparison, rows), baseline.variant, comparison.metric, rows)
+
+
+def _compared(
+    comparison: Comparison, row: RankedVariant, baseline: RankedVariant, bounds: Interval | None
+) -> BaselineDifference:
+    mean = row.mean - baseline.mean
+    if bounds is None and len(row.scores) > 1 and row.scores.keys() == baseline.scores.keys():
+        bounds = Interval(mean, mean)
+    short = [f'{each.label}' for each in (row, baseline) if not each.complete]
+    if short:  # the remaining seeds are a biased sample
+        note = f'incomplete: {", ".join(short)}'
+    elif len(row.scores) < FEWEST:
+        note = f'{counted(len(row.scores), "seed")}; a verdict needs {FEWEST}'
+    else:
+        note = '' if bounds else 'no bounds, as the seeds differ and those of a variant have equal values'
+    if comparison.margin is None:
+        return BaselineDifference(row, mean, bounds, None, note)
+    verdict = 'inconclusive' if note else verdict_of(comparison, bounds)
+    return BaselineDifference(row, mean, bounds, verdict, note)
+
+
+def verdict_of(comparison: Comparison, bounds: Interval) -> str:
+    """Return the verdict on a difference with these bounds, by the margin of the comparison."""
+    margin = comparison.margin if comparison.best == 'highest' else -comparison.margin
+    low, high, loss = (bounds.low, bounds.high, -margin) if margin > 0 else (-bounds.high, -bounds.low, margin)
+    return 'not worse' if low > loss else 'worse' if high < loss else 'inconclusive'
+
+
+def _said(comparison: Comparison, rows: Sequence[BaselineDifference]) -> str:
+    declared = comparison.study.primary
+    if comparison.margin is not None:
+        counts = Counter(row.verdict for row in rows)
+        found = ', '.join(f'{counts[verdict]} {verdict}' for verdict in VERDICTS)
+        unit = f'{comparison.declared.unit} of ' if comparison.declared.unit else ''
+        return (
+            f'With a margin of {comparison.margin:g} {unit}{metric_name(comparison.metric)}, declared before the runs, '
+            f'of {counted(len(rows), "variant")} compared with {comparison.over}: {found}.'
+        )
+    if declared.margin is None:
+        return f'Differences to {comparison.over}. The sweep declares no margin, so there are no verdicts.'
+    return (
+        f'Differences to {comparison.over}. There are no verdicts, since the sweep declares its margin for '
+        f'{metric_name(declared.metric)} of {PRIMARY_SPLIT} against {declared.baseline}.'
+    )
+
+
+def _ends(bounds: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if bounds is None else (bounds.low, bounds.high)
