@@ -20,8 +20,8 @@ SMALL = {
     'model.block.mixer.key_value_heads': 2,
     'model.block.mixer.position': dict(use='position.none:NoPosition'),
     'model.position': dict(use='position.sinusoid:Sinusoid', scale=0.02),
-    'steps': 200,
-    'batch_size': 8,
+    'steps': 400,
+    'batch_size': 16,
     'eval_every': 200,
 }
 
