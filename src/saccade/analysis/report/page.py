@@ -67,6 +67,11 @@ MULTIPLIED = (
     'ratios.'
 )
 
+SOLVED = (
+    'A run ends at the first evaluation that solves its task, by the values of stop_at in its config. The median of '
+    'the steps to solve counts a run that has not solved it as longer than its budget (Kaplan and Meier 1958).'
+)
+
 AT_EQUAL_COMPUTE = (
     'At the total FLOPs of the cheapest variant, interpolated between evaluations. Before the end of a run its '
     'learning rate has not decayed yet, so this is biased against more expensive variants.'
@@ -143,7 +148,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
         number=_number,
-        method=METHOD,
+        method=_method(comparison),
         source=source(comparison, now),
     )
 
@@ -178,7 +183,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
         '## How this was computed',
-        *METHOD,
+        *_method(comparison),
         marked(source(comparison, now)),
     ]
     return '\n\n'.join(part for part in parts if part) + '\n'
@@ -361,6 +366,10 @@ def source(comparison: Comparison, now: datetime) -> str:
         f'{counted(len(study.trials), "run")}{sweep} in {study.folder}: {metric_name(comparison.metric)} of the '
         f'{comparison.split} split at the last step, {comparison.best} first.'
     )
+
+
+def _method(comparison: Comparison) -> tuple[str, ...]:
+    return (*METHOD, SOLVED) if tables.any_solved(comparison) else METHOD
 
 
 def links(trial: Trial, folder: Path) -> list[tuple[str, str]]:
