@@ -13,6 +13,7 @@ from saccade.analysis.report.equal_compute import equal_compute
 from saccade.analysis.report.matrix import matrix
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.solved import SolvedRuns, solved_runs
+from saccade.analysis.report.tuning import TuningSearch, tuning
 from saccade.analysis.report.write import report
 from saccade.sweep.record import Sweep, SweepRun, write_sweep
 
@@ -79,6 +80,17 @@ def test_a_solved_run_has_finished_and_its_cost_ends_with_it(tmp_path):
     assert rows['quick'].cost.seconds == pytest.approx(300 * 2 / 4)
     assert rows['never'].cost.flops == pytest.approx(10 * BUDGET)
     assert equal_compute(found) is None  # runs end at different steps by their own choice
+
+
+def test_a_search_prefers_settings_that_solve_the_task_more_often_and_then_sooner(tmp_path):
+    ends = {'peak=1': (300, 300), 'peak=2': (100, 400), 'peak=3': (None, 100), 'peak=4': (200, 500)}
+    write(tmp_path, {f'one,{setting}': each for setting, each in ends.items()})
+    found = tuning(read_study(tmp_path), ['one'], StudyQuestion('accuracy'))
+    assert found.chosen() == {'one': 'peak=2'}
+    assert found.kept(3) == {'one': ['peak=1', 'peak=2', 'peak=4']}
+    shown = TuningSearch({None: found}).table({'one': 'peak=2'})[1]
+    assert shown[2].endswith(' (2/2 solved, median 100 steps) *')
+    assert shown[3].endswith(' (1/2 solved, median 100 steps)')
 
 
 def test_equal_scores_are_their_own_mean(tmp_path):

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from saccade.analysis.report import tables
+from saccade.analysis.report import margin, tables
 from saccade.analysis.report.across import across
 from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
@@ -27,7 +27,6 @@ from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
-from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
@@ -116,6 +115,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """Return the HTML page, with links relative to `folder`."""
     tuning, *searched = _tuning(comparison) or [None]
     environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
+    margins = margin.margin_test(comparison)
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
@@ -129,7 +129,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         forest=forest(comparison),
         critical=critical,
         ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
-        margins=margin_test(comparison),
+        margins=margins,
+        differences=margins and margin.picture(margins),
         bounded=BOUNDED,
         across=across(comparison),
         lengths=lengths(comparison),
@@ -204,7 +205,7 @@ def variants_csv(comparison: Comparison) -> str:
 
 def latex(comparison: Comparison, now: datetime) -> str:
     """Return the tables of the ranking and of the differences to the baseline for the LaTeX package booktabs."""
-    found = margin_test(comparison)
+    found = margin.margin_test(comparison)
     rows = found.table() if found else []
     lines = [comparison.study.title, source(comparison, now), *([found.said] if found else [])]
     comments = [f'% {printable(line)}'.replace('\n', ' ') for line in lines]
@@ -266,7 +267,7 @@ def _over(comparison: Comparison) -> list[str]:
 
 
 def _margins(comparison: Comparison) -> list[str]:
-    found = margin_test(comparison)
+    found = margin.margin_test(comparison)
     if found is None:
         return []
     rows = found.table()
@@ -300,11 +301,12 @@ def _tuning(comparison: Comparison) -> list[Any]:
     found, sweep = search_of(comparison), read_sweep(comparison.study.folder)
     if found is None or sweep is None:
         return []
+    taken = found.taken(sweep)
     return [
-        found.table(found.taken(sweep)),
+        found.table(taken),
         SEARCHED,
         *([] if None in found.rounds else [HALVED]),
-        *filter(None, [found.moved()]),
+        *filter(None, [found.at_edges(taken), found.moved()]),
     ]
 
 

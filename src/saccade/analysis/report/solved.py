@@ -29,6 +29,11 @@ class SolvedRuns:
         middle = (self.runs - 1) // 2
         return self.steps[middle] if middle < len(self.steps) else None
 
+    @property
+    def mean(self) -> float:
+        """Mean of the steps, with the budget for a run that did not solve it."""
+        return (sum(self.steps) + self.budget * (self.runs - len(self.steps))) / self.runs
+
     def texts(self) -> tuple[str, str]:
         """Return the share of solved runs, and the median, as text."""
         return f'{len(self.steps)}/{self.runs}', f'> {self.budget:,}' if self.median is None else f'{self.median:,}'

@@ -18,7 +18,9 @@ from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.solved import SolvedRuns, any_solved, solved_runs
+from saccade.analysis.report.tuning import TuningSearch, search_of
 from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
+from saccade.sweep.record import read_sweep
 
 # Optional last columns of the ranking: their names, and the fields of a variant's cost.
 _COSTS = {
@@ -183,7 +185,8 @@ def runs(comparison: Comparison) -> list[Row]:
 
 def variants(comparison: Comparison) -> list[Row]:
     """Return every variant with full precision; None for unknown values."""
-    test = margin_test(comparison)
+    test, search, sweep = margin_test(comparison), search_of(comparison), read_sweep(comparison.study.folder)
+    taken = search.taken(sweep) if search and sweep else {}
     return [
         {
             'rank': None if standing.mean is None else standing.place,
@@ -193,11 +196,18 @@ def variants(comparison: Comparison) -> list[Row]:
             **_ends('', standing.interval),
             'seeds': len(standing.scores),
             'complete': standing.complete,
+            **_tuned(search, taken, standing),
             **_outcomes(solved_runs(comparison, standing)),
             **_against_baseline(comparison, test, standing),
         }
         for standing in comparison.standings
     ]
+
+
+def _tuned(search: TuningSearch | None, taken: Mapping[str, str | None], standing: RankedVariant) -> Row:
+    setting = taken.get(standing.variant)
+    edge = None if search is None or setting is None else search.first.at_edge(standing.variant, setting)
+    return {'setting': setting, 'setting_at_edge': None if edge is None else int(edge)}
 
 
 def _outcomes(found: SolvedRuns | None) -> Row:
