@@ -89,8 +89,8 @@ def test_a_search_prefers_settings_that_solve_the_task_more_often_and_then_soone
     assert found.chosen() == {'one': 'peak=2'}
     assert found.kept(3) == {'one': ['peak=1', 'peak=2', 'peak=4']}
     shown = TuningSearch({None: found}).table({'one': 'peak=2'})[1]
-    assert shown[2].endswith(' (2/2 solved, median 100 steps) *')
-    assert shown[3].endswith(' (1/2 solved, median 100 steps)')
+    assert shown[2].endswith(' (2/2 solved, 100 steps) *')
+    assert shown[3].endswith(' (1/2 solved, 100 steps)')
 
 
 def test_equal_scores_are_their_own_mean(tmp_path):
@@ -129,6 +129,8 @@ def test_every_file_has_the_outcomes(tmp_path):
     assert 'seeds solved & median steps to solve' in files['report.tex']
     for name in ('index.html', 'report.md'):
         assert 'Kaplan and Meier 1958' in files[name]
+        assert 'compare the steps to solve' in files[name]
+    assert (rows['quick']['parameters'], float(rows['quick']['flops'])) == ('9', 3000.0)
 
 
 def test_a_matrix_has_the_outcomes(tmp_path):

@@ -183,10 +183,10 @@ def _said(comparison: Comparison, rows: Sequence[BaselineDifference]) -> str:
     if comparison.margin is not None:
         counts = Counter(row.verdict for row in rows)
         found = ', '.join(f'{counts[verdict]} {verdict}' for verdict in VERDICTS)
-        unit = f'{comparison.declared.unit} of ' if comparison.declared.unit else ''
+        amount = f'{comparison.margin:g} {comparison.declared.unit}'.rstrip()
         return (
-            f'With a margin of {comparison.margin:g} {unit}{metric_name(comparison.metric)}, declared before the runs, '
-            f'of {counted(len(rows), "variant")} compared with {comparison.over}: {found}.'
+            f'With a margin of {amount} in {metric_name(comparison.metric)}, declared before the runs, of '
+            f'{counted(len(rows), "variant")} compared with {comparison.over}: {found}.'
         )
     if declared.margin is None:
         return f'Differences to {comparison.over}. The sweep declares no margin, so there are no verdicts.'

@@ -71,6 +71,11 @@ SOLVED = (
     'the steps to solve counts a run that has not solved it as longer than its budget (Kaplan and Meier 1958).'
 )
 
+STOPPED = (
+    'Runs end when they have solved their task, so among variants that solve it, compare the steps to solve: their '
+    'metrics differ only by how far the last evaluation exceeds the target.'
+)
+
 AT_EQUAL_COMPUTE = (
     'At the total FLOPs of the cheapest variant, interpolated between evaluations. Before the end of a run its '
     'learning rate has not decayed yet, so this is biased against more expensive variants.'
@@ -343,6 +348,8 @@ def verdict(comparison: Comparison) -> str:
     if comparison.incomplete:
         which = ', '.join(row.label for row in comparison.incomplete)
         said.append(f'Incomplete (seeds failed, diverged or are missing) and ranked last: {which}.')
+    if tables.any_solved(comparison):
+        said.append(STOPPED)
     if comparison.declared.among == 'batch':
         said.append(f'{metric_name(comparison.metric).capitalize()} depends on batch_size: compare equal sizes.')
     if comparison.baseline is not None:

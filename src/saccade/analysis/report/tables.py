@@ -31,6 +31,9 @@ _COSTS = {
     'state bytes a token': 'state_per_token',
 }
 
+# Costs of a variant in its table with full precision.
+_SPENT = ('parameters', 'flops', 'seconds', 'speed', 'temp_bytes', 'state_bytes')
+
 TO_TELL = 'seeds to tell apart'  # the column of the power analysis
 SOLVED = ('seeds solved', 'median steps to solve')
 
@@ -196,6 +199,7 @@ def variants(comparison: Comparison) -> list[Row]:
             **_ends('', standing.interval),
             'seeds': len(standing.scores),
             'complete': standing.complete,
+            **{name: getattr(standing.cost, name) for name in _SPENT},
             **_tuned(search, taken, standing),
             **_outcomes(solved_runs(comparison, standing)),
             **_against_baseline(comparison, test, standing),

@@ -252,7 +252,7 @@ class TuningSearch:
         else:
             text = fixed(mean, decimals([(max(spread) - min(spread)) / 20]))
             if outcome := self.rounds[last].outcome(variant, setting):
-                text += ' ({} solved, median {} steps)'.format(*outcome.texts())
+                text += ' ({} solved, {} steps)'.format(*outcome.texts())
         return text if last is None else f'{text} ({last:,} steps)'
 
 
