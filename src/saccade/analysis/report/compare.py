@@ -347,7 +347,7 @@ def _measured(standings: Sequence[RankedVariant], metric: Metric) -> Iterator[Ra
 
 def _mean(values: Collection[float]) -> float:
     mean = math.fsum(values) / len(values)
-    return min(max(mean, min(values)), max(values))  # rounding may put a mean of equal values beside them
+    return min(max(mean, min(values)), max(values))  # by rounding it may be outside of equal values
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:

@@ -12,7 +12,7 @@ A variant can thus lose significantly and be not worse, if its loss is smaller t
 of the 90% interval of `interval`, paired by seed where the seeds are the same. Each has its own level of 95%: there is
 no correction for the number of variants, as for the other intervals of a report. Seeds with equal differences have no
 interval; both bounds are then the difference itself, the limit of a vanishing spread. A verdict needs five seeds, all
-finished by both. `python -m benchmarks.coverage` measures how often the bounds hold.
+finished by both. `python -m benchmarks.coverage --bounds` measures how often the bounds hold.
 
 ICH E9 (1998), Statistical principles for clinical trials, section 3.3.2 (the margin is chosen in the
 protocol); G. Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials: extension of the
@@ -126,13 +126,13 @@ def _compared(
     mean = row.mean - baseline.mean
     if bounds is None and len(row.scores) > 1 and row.scores.keys() == baseline.scores.keys():
         bounds = Interval(mean, mean)
-    short = [f'{each.label}' for each in (row, baseline) if not each.complete]
+    short = [each.label for each in (row, baseline) if not each.complete]
     if short:  # the remaining seeds are a biased sample
         note = f'incomplete: {", ".join(short)}'
     elif len(row.scores) < FEWEST:
         note = f'{counted(len(row.scores), "seed")}; a verdict needs {FEWEST}'
     else:
-        note = '' if bounds else 'no bounds, as the seeds differ and those of a variant have equal values'
+        note = '' if bounds else 'no bounds: the seeds differ, and a variant has equal values'
     if loss is None:
         return BaselineDifference(row, mean, bounds, None, note)
     return BaselineDifference(row, mean, bounds, 'inconclusive' if note else _verdict(bounds, loss), note)

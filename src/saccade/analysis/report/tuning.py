@@ -212,7 +212,7 @@ class TuningSearch:
         )
 
     def _columns(self) -> list[str]:
-        """Return the settings tried by any variant, each in the place that it has among those of its variant."""
+        """Return the settings tried by any variant, in an order that agrees with the order of each variant."""
         found: list[str] = []
         for means in self.first.means.values():
             after = len(found)
