@@ -20,7 +20,7 @@ from saccade.sweep.conduct import carry_out
 from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.plan import SweepPlan
-from saccade.sweep.record import Sweep
+from saccade.sweep.record import Sweep, read_sweep
 from saccade.train.process.terminal import say, verbatim
 from saccade.types import UserError
 
@@ -97,18 +97,33 @@ class Launch:
         Raises:
             UserError: no setting of a variant has finished all its seeds.
         """
-        tune, variants, settings, rounds = plan.tune, [variant.name for variant in plan.variants], None, []
+        tune, rounds = plan.tune, []
+        settings = plan.settings(read_sweep(folder.rung(tune.rungs[0]).path))
         for steps, count in tune.counts.items():
             rounds.append(folder.rung(steps))
-            searched = self.carry_out(rounds[-1], plan.search(steps, settings))
-            if any(run.status == 'waiting' for run in searched.runs):
+            searched, found = self._searched(rounds, plan, settings)
+            if found is None:
                 return None, searched
-            _require_any(rounds[-1], searched)
-            found = read_search(rounds, variants, StudyQuestion(tune.metric, tune.split, tune.best))
             settings = found.rounds[steps].kept(tune.kept(count))
+        extended = plan.settings(searched, found.rounds[steps].chosen())
+        if tune.beyond and len(plan.search(steps, extended).runs) > len(searched.runs):
+            searched, found = self._searched(rounds, plan, extended)
+            if found is None:
+                return None, searched
         chosen = found.rounds[steps].chosen()
         self._show(found, chosen)
         return plan.tuned(chosen), searched
+
+    def _searched(
+        self, rounds: Sequence[SweepFolder], plan: SweepPlan, settings: Mapping[str, Sequence[str]]
+    ) -> tuple[Sweep, TuningSearch | None]:
+        """Run the last of the rounds of a search, and read all of them; None if it was interrupted."""
+        tune, folder, variants = plan.tune, rounds[-1], [variant.name for variant in plan.variants]
+        searched = self.carry_out(folder, plan.search(folder.rung_steps, settings))
+        if any(run.status == 'waiting' for run in searched.runs):
+            return searched, None
+        _require_any(folder, searched)
+        return searched, read_search(rounds, variants, StudyQuestion(tune.metric, tune.split, tune.best))
 
     def _show(self, found: TuningSearch, chosen: Mapping[str, str]) -> None:
         heads, *rows = found.table(chosen)
@@ -118,7 +133,7 @@ class Launch:
         for row in rows:
             table.add_row(*map(verbatim, row))
         self.console.print(table)
-        say(self.console, found.moved())
+        say(self.console, '\n'.join(filter(None, [found.at_edges(chosen), found.moved()])))
 
 
 def _require_any(folder: SweepFolder, searched: Sweep) -> None:

@@ -98,10 +98,13 @@ def main(overrides: list[str]) -> None:
 
 def _next(folder: 'SweepFolder', plan: 'SweepPlan') -> 'Sweep':
     """Return the first sweep of a launch with its current status: the search or its first round, or the plan's runs."""
+    from saccade.sweep.record import read_sweep
+
     if plan.tune is None:
         return folder.joined(plan.sweep)
     steps = plan.tune.rungs[0]
-    return folder.tuning.rung(steps).joined(plan.search(steps))
+    first = folder.tuning.rung(steps)
+    return first.joined(plan.search(steps, plan.settings(read_sweep(first.path))))
 
 
 def _local(console: 'Console', folder: 'SweepFolder') -> tuple[Callable[['SweepFolder'], Any], int | None, list[str]]:

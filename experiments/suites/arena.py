@@ -52,6 +52,7 @@ def task(
             'steps': BUDGET,
             'eval_every': EVERY,
             'checkpoint_every': BUDGET,
+            'stop_at': {'accuracy': 0.99},
             'model.context_length': length,
             'model.vocabulary': vocabulary,
             'data.generator': generator,

@@ -67,7 +67,7 @@ def test_verdicts_are_by_the_margin_whichever_end_is_best(tmp_path, metric):
     found = against_plain(write(tmp_path, replace(PRIMARY, metric=metric)))
     assert verdicts(found) == VERDICTS
     assert found.said == (
-        f'With a margin of 0.02 {"nats of " if metric == "loss" else ""}{metric}, declared before the runs, of 5 '
+        f'With a margin of 0.02{" nats" if metric == "loss" else ""} in {metric}, declared before the runs, of 5 '
         'variants compared with plain: 3 not worse, 1 inconclusive, 1 worse.'
     )
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 from report_study import LAST_LINES, config, records, start, write_run
 
-from saccade.analysis.report import page
+from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.tuning import TuningSearch, search_of, tuning
@@ -119,6 +119,15 @@ def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
     assert '<h2>Tuning</h2>' in html
     assert '2.10 *' in html
     assert {standing.variant for standing in written.comparison.standings} == {*HEADS}
+
+
+def test_the_chosen_setting_and_whether_it_is_at_an_edge_are_in_the_table_of_variants(study):
+    rows = {row['variant']: row for row in tables.variants(compare(read_study(study), StudyQuestion('loss')))}
+    assert {name: (row['setting'], row['setting_at_edge']) for name, row in rows.items()} == {
+        'one': ('peak=2', 1),
+        'one,more': ('peak=1', 1),
+    }
+    assert 'beyond: one (peak=2), one,more (peak=1).' in markdown(study)
 
 
 def test_the_report_says_how_many_places_a_setting_for_each_changes(study):

@@ -33,8 +33,8 @@ def log(folder, run, *records):
     metrics = folder.run(run) / 'metrics.jsonl'
     metrics.parent.mkdir(parents=True, exist_ok=True)
     with metrics.open('a') as file:
-        for step, split in records:
-            file.write(json.dumps({'step': step, 'split': split, 'loss': 0.5}) + '\n')
+        for step, split, *more in records:
+            file.write(json.dumps({'step': step, 'split': split, 'loss': 0.5, **dict(*more)}) + '\n')
 
 
 def grown(sweep, *more):
@@ -137,6 +137,7 @@ def test_a_damaged_record_is_refused(folder, text):
         ([(2, 'train'), (3, 'train')], False),
         ([(3, 'train'), (3, 'validation')], True),
         ([(3, 'train'), (3, 'test')], True),
+        ([(3, 'train'), (3, 'outcome')], False),
     ],
 )
 def test_a_run_has_finished_when_it_was_evaluated_after_its_last_step(folder, records, finished):
@@ -144,6 +145,17 @@ def test_a_run_has_finished_when_it_was_evaluated_after_its_last_step(folder, re
     log(folder, sweep.runs[0], *records)
     assert folder.finished(sweep.runs[0]) is finished
     assert [run.status for run in folder.joined(sweep).runs] == ['finished' if finished else 'waiting', 'waiting']
+
+
+@pytest.mark.parametrize(('solved', 'finished'), [(1, True), (0, False)])
+def test_a_run_that_solved_its_task_has_finished_at_that_step(folder, solved, finished):
+    one, other = kept(folder, sweep_of('a', 'b', steps=9)).runs
+    log(folder, one, (2, 'outcome', {'solved': solved}), (2, 'validation'))
+    log(
+        folder, other, (1, 'validation'), (2, 'train'), (2, 'outcome', {'solved': solved})
+    )  # killed before the last line
+    assert folder.finished(one) is finished
+    assert not folder.finished(other)
 
 
 def test_more_steps_make_a_finished_run_unfinished(folder):

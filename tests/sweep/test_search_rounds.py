@@ -12,6 +12,9 @@ import pytest
 from rich.console import Console
 from saccade.launch._sweeps import Launch
 
+from saccade.analysis.report.compare import StudyQuestion
+from saccade.analysis.report.tuning import read_search
+from saccade.analysis.report.words import UNKNOWN
 from saccade.sweep import conduct, plan
 from saccade.sweep.engine import Event
 from saccade.sweep.folder import SweepFolder
@@ -57,6 +60,9 @@ class Pretended:
             'loss': loss,
         }
         (job.log.parent / 'metrics.jsonl').write_text(json.dumps(record) + '\n')
+        stored = dict(seed=int(flags['config.seed']), steps=record['step'], task={}, model={}, data={})
+        config = json.dumps(stored | dict(schedule=dict(peak=rate)))
+        (job.log.parent / 'config.json').write_text(config)
         Declarations('loss', {'loss': Metric('loss', 'lowest')}).write(job.log.parent / 'declared_metrics.json')
         return [Event(job.name), Event(job.name, 0)]
 
@@ -71,12 +77,22 @@ class Pretended:
 
 
 @pytest.fixture
-def planned(tmp_path, monkeypatch):
+def make(tmp_path, monkeypatch):
+    """A function of `tune` that plans the sweep."""
     monkeypatch.setattr(conduct, '_POLL', 0.0)
     monkeypatch.setattr(plan.ExperimentCost, 'of', lambda experiment: plan.ExperimentCost(10, 60, 2, experiment.steps))
-    file = tmp_path / 'my_sweep.py'
-    file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC!r}\n')
-    return SweepPlan.of(CONFIG, str(file))
+
+    def make(tune):
+        file = tmp_path / 'my_sweep.py'
+        file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC | dict(tune=tune)!r}\n')
+        return SweepPlan.of(CONFIG, str(file))
+
+    return make
+
+
+@pytest.fixture
+def planned(make):
+    return make(SPEC['tune'])
 
 
 def launch(folder, planned, begun, limit=10_000):
@@ -110,6 +126,52 @@ def test_a_search_that_is_stopped_goes_on_and_chooses_the_same(planned, tmp_path
     ready, _ = launch(folder, planned, begun)
     assert ready.sweep == expected.sweep
     assert len(begun) == len(set(begun)) == 12  # none was trained twice
+
+
+EXTENDED = dict(by={'schedule.peak': [1e-3, 3e-3]}, seeds=[7, 8], extend=10.0)
+
+
+def test_a_best_value_at_an_edge_has_the_next_one_tried_once(make, tmp_path):
+    """The best of narrow is 0.003, the highest, and 0.03 is worse; of wide it is 0.0003, below the lowest."""
+    begun, folder = [], SweepFolder.of(tmp_path / 'sweep')
+    ready, search = launch(folder, make(EXTENDED), begun)
+    assert rates(ready) == {'narrow': '--config.schedule.peak=0.003', 'wide': '--config.schedule.peak=0.0001'}
+    tried = [*dict.fromkeys(run.variant for run in search.runs)]
+    assert tried == [
+        'narrow,peak=0.001', 'narrow,peak=0.003', 'narrow,peak=0.03',
+        'wide,peak=0.0001', 'wide,peak=0.001', 'wide,peak=0.003',
+    ]  # fmt: skip
+    assert len(begun) == len(set(begun)) == 12
+    found = read_search([folder.tuning], ['narrow', 'wide'], StudyQuestion())
+    taken = found.taken(ready.sweep)
+    heads, narrow, wide = found.table(taken)
+    assert heads == ['variant', 'peak=0.0001', 'peak=0.001', 'peak=0.003', 'peak=0.03']
+    assert (narrow[1], wide[4]) == (UNKNOWN, UNKNOWN)  # not tried
+    assert (narrow[3].endswith(' *'), wide[1].endswith(' *')) == (True, True)
+    assert [found.first.at_edge('narrow', 'peak=0.003'), found.first.at_edge('wide', 'peak=0.0001')] == [False, True]
+    assert found.at_edges(taken).endswith('may be beyond: wide (peak=0.0001).')
+
+
+@pytest.mark.parametrize('limit', [1, 5, 8, 9, 11])
+def test_an_extended_search_that_is_stopped_goes_on_and_chooses_the_same(make, tmp_path, limit):
+    planned, begun = make(EXTENDED), []
+    expected, _ = launch(SweepFolder.of(tmp_path / 'whole'), planned, [])
+    folder = SweepFolder.of(tmp_path / 'sweep')
+    stopped, _ = launch(folder, planned, begun, limit)
+    assert stopped is None
+    ready, _ = launch(folder, planned, begun)
+    assert ready.sweep == expected.sweep
+    again, _ = launch(folder, planned, begun)
+    assert again.sweep == expected.sweep
+    assert len(begun) == len(set(begun)) == 12  # none was trained twice
+
+
+def test_the_cost_of_a_search_counts_the_value_beyond_an_edge(make):
+    planned, without = make(EXTENDED), make({name: value for name, value in EXTENDED.items() if name != 'extend'})
+    assert [len(steps) for steps in planned.run_steps().values()] == [3 * 2 + 2] * 2
+    assert [len(steps) for steps in without.run_steps().values()] == [2 * 2 + 2] * 2
+    line = next(line for line in planned.lines() if line.startswith('tuning'))
+    assert line.endswith('x 2 of schedule.peak x 2 seeds, before; one more where the best is at an edge')
 
 
 class Failing(Pretended):

@@ -99,6 +99,18 @@ REFUSED = {
     'tune.halving.steps: 99999 is more than the': dict(by=RATES, seeds=[7], halving=dict(steps=[2, 99999])),
     'tune.halving.eta: must be a whole number from 2': dict(by=RATES, seeds=[7], halving=dict(steps=[2], eta=1)),
     '--config.schedule.peak: ': dict(by={'schedule.peak': ['fast']}, seeds=[7]),
+    'tune.extend: must be a number above 1, by which to extend an edge, not 1': dict(by=RATES, seeds=[7], extend=1),
+    "tune.extend: must be a number above 1, by which to extend an edge, not '3'": dict(by=RATES, seeds=[7], extend='3'),
+    'tune.extend: a search by halving has no edges': dict(by=RATES, seeds=[7], extend=3, halving=dict(steps=[2])),
+    'tune.extend: needs one field with increasing positive numbers, not schedule.peak with [0.003, 0.001]': dict(
+        by={'schedule.peak': [0.003, 0.001]}, seeds=[7], extend=3
+    ),
+    'tune.extend: needs one field with increasing positive numbers, not schedule.peak with [0.001]': dict(
+        by={'schedule.peak': [0.001]}, seeds=[7], extend=3
+    ),
+    'tune.extend: needs one field with increasing positive numbers, not schedule.peak, seed with': dict(
+        by={**RATES, 'seed': [1, 2]}, seeds=[7], extend=3
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, sweep_file, write_sweep
-from saccade.train.log.log import read
+from saccade.train.log.log import OUTCOME, read, solved_step
 from saccade.train.log.provenance import read as starts
 from saccade.train.process.lock import locked
 from saccade.train.workdir import Workdir, absolute, differing
@@ -24,7 +24,7 @@ from saccade.types import UserError
 TUNING = 'tuning'  # subfolder of the search before the sweep
 SIZING = 'sizing'  # subfolder of the short runs that are timed first
 RUNG = 'steps='  # prefix of the folders of a search's rounds, if it has several
-_NOT_EVALUATED = ('train', 'plan')  # splits whose records do not show the end of a run
+_NOT_EVALUATED = ('train', 'plan', OUTCOME)  # splits whose records do not show the end of a run
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,10 @@ class SweepFolder:
         return next((start['cores'] for file in files for start in starts(file) if start.get('cores', 0) > 0), None)
 
     def finished(self, run: SweepRun) -> bool:
-        """True if a run was evaluated after its last step."""
+        """True if a run was evaluated after its last step, or after the step at which it solved its task."""
         records = _records(Workdir(self.run(run)).metrics)
-        return any(record['step'] >= run.steps and record.get('split') not in _NOT_EVALUATED for record in records)
+        end = solved_step(records) or run.steps
+        return any(record['step'] >= end and record.get('split') not in _NOT_EVALUATED for record in records)
 
     @contextmanager
     def held(self, say: Callable[[str], Any]) -> Iterator[int]:

@@ -136,17 +136,27 @@ class SweepPlan:
 
         Args:
             steps: steps per run; None for the config's own.
-            settings: names of the points of `tune` to train, by variant; None for all.
+            settings: names of the points of `tune` to train, by variant; None for those that every variant tries.
         """
         runs = tuple(
             variant.with_settings(self.tune.points[name], name).with_steps(steps).run(seed)
             for variant in self.variants
-            for name in (self.tune.points if settings is None else settings[variant.name])
+            for name in (self.tune.first if settings is None else settings[variant.name])
             for seed in self.tune.seeds
         )
         rung = '' if steps is None else f', {steps:,} steps'
         title = f'{self.sweep.title}: tuning{rung}'
         return replace(self.sweep, title=title, runs=runs, primary=PrimaryComparison())
+
+    def settings(self, recorded: Sweep | None, best: Mapping[str, str] | None = None) -> dict[str, list[str]]:
+        """Return the settings of each variant in the first round of the search.
+
+        Args:
+            recorded: that round, if it has begun.
+            best: best setting of each variant, once it is known.
+        """
+        begun = {run.variant for run in recorded.runs} if recorded else ()
+        return {each.name: self.tune.tried(each.name, begun, (best or {}).get(each.name)) for each in self.variants}
 
     def timing(self, steps: int) -> Sweep:
         """Return a short run of each variant, with as many evaluations as a run of the plan.
@@ -181,8 +191,9 @@ class SweepPlan:
         if self.tune:
             counts = self.tune.counts
             each = sum(counts.values()) * len(self.tune.seeds)
-            tried = f'{len(self.tune.points)} of {", ".join(self.tune.fields)} x {len(self.tune.seeds)} seeds'
+            tried = f'{len(self.tune.first)} of {", ".join(self.tune.fields)} x {len(self.tune.seeds)} seeds'
             rounds = '' if None in counts else _rounds(counts)
+            rounds += '; one more where the best is at an edge' if self.tune.beyond else ''
             count = each * len(self.variants)
             search = [f'tuning      {count}: {len(self.variants)} variants x {tried}, before{rounds}']
         return [
@@ -200,12 +211,13 @@ class SweepPlan:
         return tokens, sum(variant.cost.flops * steps[variant.name] for variant in self.variants)
 
     def run_steps(self) -> dict[str, list[int]]:
-        """Return the steps of each run of each variant; runs of the search come first."""
+        """Return the steps of each run of each variant, at most; runs of the search come first."""
         found = {}
         for variant in self.variants:
             counts = self.tune.counts if self.tune else {}
             rounds = [
-                [variant.cost.steps if steps is None else steps] * (count * len(self.tune.seeds))
+                [variant.cost.steps if steps is None else steps]
+                * ((count + bool(self.tune.beyond)) * len(self.tune.seeds))
                 for steps, count in counts.items()
             ]
             compared = [run.steps for run in self.sweep.runs if run.variant == variant.name]

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of all metrics that a run may log, and the metric that ranks its checkpoints."""
+"""Declarations of all metrics that a run may log, the metric that ranks its checkpoints, and those that end it."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -40,15 +41,48 @@ def ranking(experiment: Experiment) -> Metric:
             during training cover only a part of it.
     """
     found = declared(experiment)
-    where, metric = f"config.keep_best_by: '{found.best_by}'", found.metrics.get(found.best_by)
-    if metric is None:
-        ranks = [name for name, each in found.metrics.items() if each.best]
-        raise UserError(f'{where}: no part of the config declares this metric{nearest(found.best_by, ranks)}')
-    if metric.best is None:
-        raise UserError(f'{where} cannot rank checkpoints: neither its lowest nor its highest value is best')
+    where = f"config.keep_best_by: '{found.best_by}'"
+    metric = _directed(found, found.best_by, where, 'rank checkpoints')
     if metric.among == 'split' and experiment.eval_batches and experiment.keep_best:
         raise UserError(
             f'{where} depends on all rows of the split, but config.eval_batches evaluates only a part during '
             'training: set eval_batches=0, or keep_best_by=loss'
         )
+    return metric
+
+
+def targets(experiment: Experiment) -> dict[Metric, int | float]:
+    """Return the metrics of `stop_at` with their values.
+
+    Raises:
+        UserError: a metric is not declared, has no better direction, cannot have the value, or depends on the whole
+            split although evaluations during training cover only a part of it.
+    """
+    found = declared(experiment)
+    return {_target(experiment, found, name, value): value for name, value in experiment.stop_at}
+
+
+def _target(experiment: Experiment, found: Declarations, name: str, value: int | float) -> Metric:
+    where = f"config.stop_at: '{name}'"
+    metric = _directed(found, name, where, 'end a run')
+    low = -math.inf if metric.low is None else metric.low
+    high = math.inf if metric.high is None else metric.high
+    if not low <= value <= high:
+        raise UserError(f'{where} is between {low:g} and {high:g}, so it cannot be {value:g}')
+    if metric.among == 'split' and experiment.eval_batches:
+        raise UserError(
+            f'{where} depends on all rows of the split, but config.eval_batches evaluates only a part during '
+            'training: set eval_batches=0'
+        )
+    return metric
+
+
+def _directed(found: Declarations, name: str, where: str, use: str) -> Metric:
+    """Return the declaration of a metric that has a better direction."""
+    metric = found.metrics.get(name)
+    if metric is None:
+        ranks = [name for name, each in found.metrics.items() if each.best]
+        raise UserError(f'{where}: no part of the config declares this metric{nearest(name, ranks)}')
+    if metric.best is None:
+        raise UserError(f'{where} cannot {use}: neither its lowest nor its highest value is best')
     return metric

@@ -48,6 +48,8 @@ class Experiment:
         backend: 'jit' over a mesh, or 'pmap'.
         mesh: number of devices along each named axis; -1 is the rest.
         dtype: dtype of the computation; parameters and optimizer state are float32.
+        stop_at: metrics of the validation split and their values at which the task is solved, as dict(accuracy=0.99):
+            the run ends at the first evaluation that reaches each of them on the whole split.
         accumulate: number of microbatches per step.
         ema: decay of the moving average of the parameters that evaluation uses, or (1 + step) / (10 + step) if that is
             less; 0 for none.
@@ -88,6 +90,7 @@ class Experiment:
     keep_last: Count = 2
     keep_best: CountOrZero = 1
     keep_best_by: str | None = None
+    stop_at: tuple[tuple[str, int | float], ...] = ()
     accumulate: Count = 1
     ema: Scales[Share] = 0.0
     low_rank: Part[Adapter] | None = None

@@ -14,7 +14,7 @@ from saccade.data.split import Row
 from saccade.progress import InterruptedWorkError, interrupted_by, listening
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
-from saccade.train.declared import declared, ranking
+from saccade.train.declared import declared, ranking, targets
 from saccade.train.device_memory import device_limit, refused_bytes
 from saccade.train.digests import keep, require_same_data, verified
 from saccade.train.evaluate import (
@@ -32,7 +32,7 @@ from saccade.train.extension_schedule import extension_lines, rates_of
 from saccade.train.fitting import TOO_LARGE, too_large
 from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
-from saccade.train.log.log import Log, RunConsole, read
+from saccade.train.log.log import OUTCOME, Log, RunConsole, read, solved_step
 from saccade.train.log.provenance import changed_code, recorded
 from saccade.train.meter import Meter
 from saccade.train.plan import RunPlan, row_lines
@@ -101,6 +101,7 @@ class Run:
         with self.display.phase('compiling'):
             self.backend = self._backend()
         self.tokens = experiment.tokens
+        self.targets = targets(experiment)
         self.plan = RunPlan.of(_what(config), self.backend, experiment.model, self.tokens)
         self._require_memory()
         extended = [extension() for extension in experiment.extended]
@@ -180,21 +181,27 @@ class Run:
             Checkpoints(self.workdir.checkpoints, run.keep_last, run.keep_best, ranking(run)) as checkpoints,
         ):
             state, start, lines = self._start(checkpoints)
-            concluded = start == steps and self._is_evaluated(steps)
+            ended = start == steps or start == solved_step(read(self.workdir.metrics))
+            concluded = ended and self._is_evaluated(start)
             with self._log(start, lines) as log, stop.training() as stopped, interrupted_by(stop.now):
-                state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
+                done = start
+                if not ended:
+                    state, done, ended = self._steps(state, start, prepared, checkpoints, log, stopped)
                 self._save(checkpoints, done, state, log)  # before the evaluation, which may be long, or killed
                 found = None
-                if done == steps:
+                if ended:
                     with contextlib.suppress(InterruptedWorkError):
-                        found = self._conclude(state, prepared, None if concluded else log)
+                        found = self._conclude(state, done, prepared, None if concluded else log)
                         checkpoints.add_metrics(done, found.metrics, {'lines': log.lines})
                 record['status'] = 'finished' if found else 'stopped'
         if found is None:
-            where = f'after step {done}' if done < steps else 'in the final evaluation'
+            where = 'in the final evaluation' if ended else f'after step {done}'
             self.display.say(f'stopped by a signal {where}; saved. The same command continues.')
             return {}
         self.display.say('\n'.join(found.lines()))
+        if self.targets:
+            solved = f'at step {done:,} of {steps:,}' if self._is_solved(found) else f'not within {steps:,} steps'
+            self.display.say(f'solved      {solved}')
         return found.record()
 
     def _prepare(self, processor: Processor | None) -> tuple[Prepared, list[tuple[Experiment, Split]]]:
@@ -282,8 +289,13 @@ class Run:
         checkpoints: Checkpoints,
         log: Log,
         stopped: Callable[[int], bool],
-    ) -> tuple[TrainState, int]:
-        run, step = self.experiment, start
+    ) -> tuple[TrainState, int, bool]:
+        """Train until the last step, a solved task or a signal.
+
+        Returns:
+            The state; its step; True if the run has ended, at its last step or because the task is solved.
+        """
+        run, step, solved = self.experiment, start, False
         if start == 0:
             log.plan(self.plan.metrics())
         batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
@@ -291,10 +303,9 @@ class Run:
         rates = rates_of(self.backend.learner.schedule, run.steps)
         if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was interrupted
             with contextlib.suppress(InterruptedWorkError):
-                found = self.measure(state, prepared, start, run.eval_batches)
-                self._report(found, state, prepared, log)
+                found, solved = self._evaluated(state, prepared, start, log)
                 checkpoints.add_metrics(start, found.metrics, {'lines': log.lines})
-        while step < run.steps and not stopped(step):
+        while step < run.steps and not solved and not stopped(step):
             rows = next(batches)
             batch = self.backend.place(rows)
             with self._profiled(step + 1):
@@ -302,19 +313,40 @@ class Run:
             step += 1
             log.step(step)
             meter.add(step, metrics, self._share(rows))
-            if due(step, run.log_every) or step == run.steps:
+            evaluating = due(step, run.eval_every) and step < run.steps
+            if (
+                due(step, run.log_every) or step == run.steps or (evaluating and self.targets)
+            ):  # it may be the last step
                 log.write(step, 'train', meter.read())
             found = None
-            if due(step, run.eval_every) and step < run.steps:
+            if evaluating:
                 with contextlib.suppress(InterruptedWorkError):
-                    found = self.measure(state, prepared, step, run.eval_batches)
-                    self._report(found, state, prepared, log)
+                    found, solved = self._evaluated(state, prepared, step, log)
                 meter.restart()
-            if due(step, run.checkpoint_every) and step < run.steps:
+            if due(step, run.checkpoint_every) and step < run.steps and not solved:
                 meter.check()
                 self._save(checkpoints, step, state, log, found)
         meter.check()
-        return state, step
+        return state, step, solved or step == run.steps
+
+    def _evaluated(self, state: TrainState, prepared: Prepared, step: int, log: Log) -> tuple[Evaluation, bool]:
+        """Evaluate during training. Return the evaluation, and True if it solves the task, in which case the final
+        evaluation logs it.
+        """
+        limit = self.experiment.eval_batches
+        found = self.measure(state, prepared, step, limit)
+        if self._is_solved(found) and (not limit or self._is_solved(self.measure(state, prepared, step))):
+            return found, True
+        self._report(found, state, prepared, log)
+        return found, False
+
+    def _is_solved(self, found: Evaluation) -> bool:
+        """True if an evaluation reaches every value of `stop_at`, of which there is one at least."""
+        signs = {'lowest': -1, 'highest': 1}
+        return bool(self.targets) and all(
+            signs[metric.best] * found.metrics[metric.name] >= signs[metric.best] * value
+            for metric, value in self.targets.items()
+        )
 
     def _is_evaluated(self, step: int) -> bool:
         """True if the log has the evaluation of a step, which a signal may have interrupted."""
@@ -335,15 +367,17 @@ class Run:
         found = evaluation(step, 'validation', split, metrics)
         return with_task_metrics(self.experiment, self._weights(state), split, found, limit or None, backend)
 
-    def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
-        """Evaluate the trained model; log its baseline, evaluations at other lengths, and then its own."""
-        found = self.measure(state, prepared, self.experiment.steps)
+    def _conclude(self, state: TrainState, step: int, prepared: Prepared, log: Log | None) -> Evaluation:
+        """Evaluate the trained model; log its baseline, evaluations at other lengths, the outcome, and then its own."""
+        found = self.measure(state, prepared, step)
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
             # Evaluate everything before logging, so that an interruption leaves no partial results.
             others = [*evaluate_lengths(self.lengths, self._weights(state), found.step)]
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
+            if self.targets:
+                log.write(step, OUTCOME, {'solved': int(self._is_solved(found))})
             self._report(found, state, prepared, log)
         return replace(found, baseline=baseline and baseline.metrics)
 

@@ -24,6 +24,7 @@ OUTSIDE = (
     'keep_last',
     'keep_best',
     'keep_best_by',
+    'stop_at',
     'init_from',
     'init_part',
     'inherit',

@@ -18,7 +18,7 @@ from saccade.build import fields
 from saccade.nearest import nearest
 from saccade.ops.flops import model_flops
 from saccade.train.backend import BACKENDS, Backend, require_rows, with_learner
-from saccade.train.declared import ranking, reports_of
+from saccade.train.declared import ranking, reports_of, targets
 from saccade.train.experiment import Experiment
 from saccade.train.extension_schedule import schedule_of
 from saccade.train.gathered import gathering, outside_layers
@@ -68,7 +68,7 @@ def require_parts(experiment: Experiment) -> None:
 
     Raises:
         UserError: the model lacks a head, the schedule or the optimizer is not one, the model does not support a
-            length, or no part of the config declares the metric that ranks checkpoints.
+            length, or no part of the config declares the metric that ranks checkpoints, or one that ends the run.
     """
     _require_heads(experiment)
     learning_rate(experiment)
@@ -79,6 +79,7 @@ def require_parts(experiment: Experiment) -> None:
     for length in experiment.eval_lengths:
         experiment.at_length(length)
     ranking(experiment)
+    targets(experiment)
 
 
 def require_devices(experiment: Experiment) -> None:
@@ -179,19 +180,21 @@ def require_lengths(experiment: Experiment) -> None:
 
 
 def require_ranking(experiment: Experiment) -> None:
-    """Refuse to rank checkpoints by a metric that no evaluation logs.
+    """Refuse to rank checkpoints, or to end a run, by a metric that no evaluation logs.
 
     Raises:
-        UserError: no evaluation logs it; or as in `train.declared:ranking`.
+        UserError: no evaluation logs it; or as in `train.declared:ranking` and `targets`.
     """
-    task, data, wanted = experiment.task(), experiment.data(), ranking(experiment).name
+    task, data = experiment.task(), experiment.data()
+    wanted = {'keep_best_by': {ranking(experiment).name}, 'stop_at': {metric.name for metric in targets(experiment)}}
     logged = {'loss', *(metric.name for metric in (*reports_of(task, 'evaluates'), *reports_of(data)))}
-    if wanted in logged:  # without tracing
+    if set.union(*wanted.values()) <= logged:  # without tracing
         return
     loss = partial(task.loss, experiment.model(), key=jax.random.key(0), train=False)
     logged |= {*jax.eval_shape(loss, param_shapes(experiment), data.batch_like(experiment.batch_size))}
-    if wanted not in logged:
-        raise UserError(f"config.keep_best_by: no evaluation logs '{wanted}'{nearest(wanted, logged)}")
+    for where, names in wanted.items():
+        for name in sorted(names - logged):
+            raise UserError(f"config.{where}: no evaluation logs '{name}'{nearest(name, logged)}")
 
 
 def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:

@@ -14,6 +14,7 @@ from saccade.analysis.report.interval import Interval, difference_intervals, mea
 from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
 from saccade.nearest import listed, nearest
+from saccade.train.log.log import OUTCOME
 from saccade.types import Best, Metric, UserError
 
 PICTURED = 12  # maximum variants that are distinguishable in one picture
@@ -45,7 +46,7 @@ class RunCost:
     """Cost of one run of a variant; fields are None if its runs did not log them.
 
     Attributes:
-        flops, seconds: FLOPs and time of the whole training.
+        flops, seconds: FLOPs and time of the whole training, mean over seeds.
         speed: tokens per second, with its interval over seeds, if there is one.
         temp_bytes: temporary memory of a step per device, without arguments and results.
         state_bytes: size of the decoding state of a sequence as long as the context.
@@ -142,6 +143,11 @@ class Comparison:
         return declared.margin if own else None
 
     @property
+    def loss(self) -> float | None:
+        """Difference to the baseline of a variant that loses exactly the margin; None without a margin."""
+        return None if self.margin is None else self.margin if self.best == 'lowest' else -self.margin
+
+    @property
     def incomplete(self) -> tuple[RankedVariant, ...]:
         """Ranked variants with failed, diverged or missing seeds."""
         return tuple(standing for standing in self.ranked if not standing.complete)
@@ -217,7 +223,7 @@ def compare(study: Study, question: StudyQuestion) -> Comparison:
 def _metric(study: Study, question: StudyQuestion) -> str:
     trials = study.trials
     there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
-    splits = sorted(there - {PLAN, BASELINE})
+    splits = sorted(there - {PLAN, BASELINE, OUTCOME})
     if question.split not in splits:
         raise UserError(f'--split={question.split}: no run logs it; there are {", ".join(splits) or "no splits yet"}')
     records = [record for trial in trials for record in trial.of(question.split)]
@@ -305,15 +311,15 @@ def _speed_intervals(variants: Mapping[str, Sequence[Trial]], split: str) -> dic
 
 def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) -> RunCost:
     finished = [trial for trial in trials if trial.final(split)]
-    plans = [(trial.plan, trial.steps) for trial in finished or trials if trial.plan]
-    plan, steps = plans[0] if plans else ({}, None)
+    planned = [trial for trial in finished or trials if trial.plan]
+    plan = planned[0].plan if planned else {}
     flops, tokens = plan.get('flops'), plan.get('tokens')
     state, rows = plan.get('state_bytes'), trials[0].config.get('batch_size')
-    spent = [seconds(trial, [trial.steps]) for trial in finished]
+    spent = [seconds(trial, [trial.end]) for trial in finished]
     return RunCost(
         parameters=plan.get('parameters'),
         flops_per_token=flops / tokens if tokens else None,
-        flops=flops * steps if steps else None,
+        flops=flops * _mean([float(trial.end) for trial in planned]) if planned else None,
         seconds=_mean_or_none([None if time is None else float(time[0]) for time in spent]),
         speed=_mean_or_none([speed(trial) for trial in finished]),
         speed_interval=speed_interval,
@@ -345,7 +351,8 @@ def _measured(standings: Sequence[RankedVariant], metric: Metric) -> Iterator[Ra
 
 
 def _mean(values: Collection[float]) -> float:
-    return math.fsum(values) / len(values)
+    mean = math.fsum(values) / len(values)
+    return min(max(mean, min(values)), max(values))  # by rounding it may be outside of equal values
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:

@@ -114,12 +114,12 @@ def _of(comparison: Comparison, number: int, cells: Mapping[Cell, BySeed]) -> It
 
 def _verdicts(comparison: Comparison, changes: Sequence[BySeed]) -> list[str | None]:
     """Return the verdict on each change; none without a margin, or with too few seeds."""
-    if comparison.margin is None:
+    if comparison.loss is None:
         return [None] * len(changes)
     bounds = mean_intervals([[*each.values()] for each in changes], 2 * LEVEL - 1)
     exact = [Interval(_average(each), _average(each)) for each in changes]  # of seeds with equal changes
     return [
-        verdict_of(comparison, span or value) if len(each) >= FEWEST else 'inconclusive'
+        verdict_of(span or value, comparison.loss) if len(each) >= FEWEST else 'inconclusive'
         for each, span, value in zip(changes, bounds, exact, strict=True)
     ]
 

@@ -35,11 +35,12 @@ class EqualCompute:
 def equal_compute(comparison: Comparison) -> EqualCompute | None:
     """Return the metric of all ranked variants at equal compute.
 
-    None if all spent the same, FLOPs were not logged, or fewer than two variants were evaluated by then.
+    None if all spent the same, FLOPs were not logged, runs ended when they had solved their task, or fewer than two
+    variants were evaluated by then.
     """
     found = {row.variant: _finished(comparison, row) for row in comparison.ranked}
     ends = [course.cost[-1] for each in found.values() for course in each.values()]
-    if not ends or max(ends) < _ALIKE * min(ends):
+    if not ends or any(trial.solved is not None for trial in comparison.study.trials) or max(ends) < _ALIKE * min(ends):
         return None
     sign = 1 if comparison.best == 'lowest' else -1
     flops = float(min(ends))

@@ -12,7 +12,7 @@ A variant can thus lose significantly and be not worse, if its loss is smaller t
 of the 90% interval of `interval`, paired by seed where the seeds are the same. Each has its own level of 95%: there is
 no correction for the number of variants, as for the other intervals of a report. Seeds with equal differences have no
 interval; both bounds are then the difference itself, the limit of a vanishing spread. A verdict needs five seeds, all
-finished by both. `python -m benchmarks.coverage` measures how often the bounds hold.
+finished by both. `python -m benchmarks.coverage --bounds` measures how often the bounds hold.
 
 ICH E9 (1998), Statistical principles for clinical trials, section 3.3.2 (the margin is chosen in the
 protocol); G. Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials: extension of the
@@ -23,13 +23,29 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from saccade.analysis.report.compare import PRIMARY_SPLIT, Comparison, RankedVariant
+from matplotlib.axes import Axes
+
+from saccade.analysis.report.compare import PICTURED, PRIMARY_SPLIT, Comparison, RankedVariant
+from saccade.analysis.report.drawing import (
+    FAINT,
+    NARROW,
+    WIDE,
+    Canvas,
+    ReportPicture,
+    colour,
+    draw,
+    marker,
+    named,
+    write,
+)
 from saccade.analysis.report.interval import Interval, difference_intervals
 from saccade.analysis.report.words import UNKNOWN, counted, decimals, fixed, metric_name
 
 FEWEST = 5  # minimum seeds of a verdict
 LEVEL = 0.95  # of each bound
 VERDICTS = ('not worse', 'inconclusive', 'worse')
+
+_ROW = 0.42  # inches per row
 
 
 @dataclass(frozen=True)
@@ -54,13 +70,15 @@ class BaselineDifference:
 class MarginTest:
     """Differences of the ranked variants to the baseline.
 
-    Attributes: said, a summary sentence; over, the baseline; rows, the other variants, in the order of the ranking.
+    Attributes: said, a summary sentence; over, the baseline; rows, the other variants, in the order of the ranking;
+    loss, the difference of a variant that loses exactly the margin, None without a margin.
     """
 
     said: str
     over: str
     metric: str
     rows: Sequence[BaselineDifference] = ()
+    loss: float | None = None
 
     def table(self) -> list[list[str]]:
         """Return the names of the columns, and a row for each variant; empty without differences."""
@@ -96,34 +114,67 @@ def margin_test(comparison: Comparison) -> MarginTest | None:
         return MarginTest(said, baseline.variant, comparison.metric)
     others = [row for row in comparison.ranked if row is not baseline]
     bounds = difference_intervals([baseline.scores, *(row.scores for row in others)], best=0, level=2 * LEVEL - 1)[1:]
-    rows = [_compared(comparison, row, baseline, span) for row, span in zip(others, bounds, strict=True)]
-    return MarginTest(_said(comparison, rows), baseline.variant, comparison.metric, rows)
+    rows = [_compared(comparison.loss, row, baseline, span) for row, span in zip(others, bounds, strict=True)]
+    return MarginTest(_said(comparison, rows), baseline.variant, comparison.metric, rows, comparison.loss)
 
 
 def _compared(
-    comparison: Comparison, row: RankedVariant, baseline: RankedVariant, bounds: Interval | None
+    loss: float | None, row: RankedVariant, baseline: RankedVariant, bounds: Interval | None
 ) -> BaselineDifference:
     mean = row.mean - baseline.mean
     if bounds is None and len(row.scores) > 1 and row.scores.keys() == baseline.scores.keys():
         bounds = Interval(mean, mean)
-    short = [f'{each.label}' for each in (row, baseline) if not each.complete]
+    short = [each.label for each in (row, baseline) if not each.complete]
     if short:  # the remaining seeds are a biased sample
         note = f'incomplete: {", ".join(short)}'
     elif len(row.scores) < FEWEST:
         note = f'{counted(len(row.scores), "seed")}; a verdict needs {FEWEST}'
     else:
-        note = '' if bounds else 'no bounds, as the seeds differ and those of a variant have equal values'
-    if comparison.margin is None:
+        note = '' if bounds else 'no bounds: the seeds differ, and a variant has equal values'
+    if loss is None:
         return BaselineDifference(row, mean, bounds, None, note)
-    verdict = 'inconclusive' if note else verdict_of(comparison, bounds)
-    return BaselineDifference(row, mean, bounds, verdict, note)
+    return BaselineDifference(row, mean, bounds, 'inconclusive' if note else verdict_of(bounds, loss), note)
 
 
-def verdict_of(comparison: Comparison, bounds: Interval) -> str:
-    """Return the verdict on a difference with these bounds, by the margin of the comparison."""
-    margin = comparison.margin if comparison.best == 'highest' else -comparison.margin
-    low, high, loss = (bounds.low, bounds.high, -margin) if margin > 0 else (-bounds.high, -bounds.low, margin)
-    return 'not worse' if low > loss else 'worse' if high < loss else 'inconclusive'
+def verdict_of(bounds: Interval, loss: float) -> str:
+    """Return the verdict on a difference with these bounds; a loss is the margin with the sign of a worse value."""
+    if bounds.holds(loss):
+        return 'inconclusive'
+    # A loss is negative if higher values are better.
+    return 'not worse' if (bounds.low > loss) == (loss < 0) else 'worse'
+
+
+def picture(found: MarginTest) -> ReportPicture | None:
+    """Draw the differences with their bounds, and the margin; None without bounds."""
+    rows = [each for each in found.rows if each.bounds][:PICTURED]
+    if not rows:
+        return None
+    title = f'Differences to {found.over}'
+    reached = [
+        0.0,
+        *([] if found.loss is None else [found.loss]),
+        *(end for each in rows for end in _ends(each.bounds)),
+    ]
+    room = 0.05 * (max(reached) - min(reached)) or 1.0
+
+    def paint(axes: Axes, canvas: Canvas) -> None:
+        axes.get_figure().subplots_adjust(0.04, 0.5 / canvas.height, 0.96, 1 - 0.05 / canvas.height)
+        axes.set(xlim=(min(reached) - room, max(reached) + room), ylim=(len(rows) - 0.3, -0.75), yticks=[])
+        axes.spines['left'].set_visible(False)
+        axes.axvline(0.0, color=FAINT, lw=0.8, ls=(0, (2, 3)))
+        if found.loss is not None:
+            axes.axvline(found.loss, color=FAINT, lw=1.0, ls=(0, (6, 3)))
+        named(axes, f'difference in {metric_name(found.metric)}')
+        for height, each in enumerate(rows):
+            shade, text = colour(each.row.place), f'{each.row.place} {each.row.label}'
+            text += f': {each.verdict}' if each.verdict else ''
+            axes.plot(_ends(each.bounds), [height, height], color=shade, lw=2.2, solid_capstyle='butt')
+            axes.plot([each.mean], [height], marker(each.row.place), color=shade, ms=7)
+            write(axes, 0.0, height - 0.3, text, va='bottom', fontsize=9, transform=axes.get_yaxis_transform())
+
+    return ReportPicture(
+        title, draw('margin', title, paint, [each.taller(0.6 + _ROW * len(rows)) for each in (NARROW, WIDE)])
+    )
 
 
 def _said(comparison: Comparison, rows: Sequence[BaselineDifference]) -> str:
@@ -131,10 +182,10 @@ def _said(comparison: Comparison, rows: Sequence[BaselineDifference]) -> str:
     if comparison.margin is not None:
         counts = Counter(row.verdict for row in rows)
         found = ', '.join(f'{counts[verdict]} {verdict}' for verdict in VERDICTS)
-        unit = f'{comparison.declared.unit} of ' if comparison.declared.unit else ''
+        amount = f'{comparison.margin:g} {comparison.declared.unit}'.rstrip()
         return (
-            f'With a margin of {comparison.margin:g} {unit}{metric_name(comparison.metric)}, declared before the runs, '
-            f'of {counted(len(rows), "variant")} compared with {comparison.over}: {found}.'
+            f'With a margin of {amount} in {metric_name(comparison.metric)}, declared before the runs, of '
+            f'{counted(len(rows), "variant")} compared with {comparison.over}: {found}.'
         )
     if declared.margin is None:
         return f'Differences to {comparison.over}. The sweep declares no margin, so there are no verdicts.'

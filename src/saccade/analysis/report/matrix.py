@@ -19,6 +19,7 @@ from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQues
 from saccade.analysis.report.critical import Critical, over_tasks
 from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.runs import left_out_words, read_study, runs_in
+from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.words import UNKNOWN, amount, fixed
 from saccade.sweep.record import sweep_file
@@ -111,6 +112,8 @@ class Matrix:
                 'chance': self.comparisons[task].baseline,
                 'share': self.share(task, standing),
                 'verdict': tests[task] and (difference := tests[task].of(variant)) and difference.verdict,
+                'seeds_solved': (runs := solved_runs(self.comparisons[task], standing)) and len(runs.steps),
+                'median_steps_to_solve': runs and runs.median,
                 'seeds': len(standing.scores),
                 'complete': standing.complete,
             }

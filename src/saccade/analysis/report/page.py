@@ -19,7 +19,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from saccade.analysis.report import tables
+from saccade.analysis.report import margin, tables
 from saccade.analysis.report.across import across
 from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
@@ -28,7 +28,6 @@ from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.effects import effects
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
-from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
@@ -66,6 +65,16 @@ MULTIPLIED = (
     'The cost of {over} divided by the cost of each variant to reach the same {metric}: the worse of the two final '
     "values, reached by both runs of a seed. Geometric means over seeds, with 95% intervals by Student's t of the log "
     'ratios.'
+)
+
+SOLVED = (
+    'A run ends at the first evaluation that solves its task, by the values of stop_at in its config. The median of '
+    'the steps to solve counts a run that has not solved it as longer than its budget (Kaplan and Meier 1958).'
+)
+
+STOPPED = (
+    'Runs end when they have solved their task, so among variants that solve it, compare the steps to solve: their '
+    'metrics differ only by how far the last evaluation exceeds the target.'
 )
 
 AT_EQUAL_COMPUTE = (
@@ -118,6 +127,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """Return the HTML page, with links relative to `folder`."""
     tuning, *searched = _tuning(comparison) or [None]
     environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
+    margins = margin.margin_test(comparison)
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
@@ -131,7 +141,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         forest=forest(comparison),
         critical=critical,
         ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
-        margins=margin_test(comparison),
+        margins=margins,
+        differences=margins and margin.picture(margins),
         bounded=BOUNDED,
         across=across(comparison),
         effects=effects(comparison),
@@ -152,7 +163,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
         number=_number,
-        method=METHOD,
+        method=_method(comparison),
         source=source(comparison, now),
     )
 
@@ -188,7 +199,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
         '## How this was computed',
-        *METHOD,
+        *_method(comparison),
         marked(source(comparison, now)),
     ]
     return '\n\n'.join(part for part in parts if part) + '\n'
@@ -209,7 +220,7 @@ def variants_csv(comparison: Comparison) -> str:
 
 def latex(comparison: Comparison, now: datetime) -> str:
     """Return the tables of the ranking and of the differences to the baseline for the LaTeX package booktabs."""
-    found = margin_test(comparison)
+    found = margin.margin_test(comparison)
     rows = found.table() if found else []
     lines = [comparison.study.title, source(comparison, now), *([found.said] if found else [])]
     comments = [f'% {printable(line)}'.replace('\n', ' ') for line in lines]
@@ -271,7 +282,7 @@ def _over(comparison: Comparison) -> list[str]:
 
 
 def _margins(comparison: Comparison) -> list[str]:
-    found = margin_test(comparison)
+    found = margin.margin_test(comparison)
     if found is None:
         return []
     rows = found.table()
@@ -310,11 +321,12 @@ def _tuning(comparison: Comparison) -> list[Any]:
     found, sweep = search_of(comparison), read_sweep(comparison.study.folder)
     if found is None or sweep is None:
         return []
+    taken = found.taken(sweep)
     return [
-        found.table(found.taken(sweep)),
+        found.table(taken),
         SEARCHED,
         *([] if None in found.rounds else [HALVED]),
-        *filter(None, [found.moved()]),
+        *filter(None, [found.at_edges(taken), found.moved()]),
     ]
 
 
@@ -351,6 +363,8 @@ def verdict(comparison: Comparison) -> str:
     if comparison.incomplete:
         which = ', '.join(row.label for row in comparison.incomplete)
         said.append(f'Incomplete (seeds failed, diverged or are missing) and ranked last: {which}.')
+    if tables.any_solved(comparison):
+        said.append(STOPPED)
     if comparison.declared.among == 'batch':
         said.append(f'{metric_name(comparison.metric).capitalize()} depends on batch_size: compare equal sizes.')
     if comparison.baseline is not None:
@@ -376,6 +390,10 @@ def source(comparison: Comparison, now: datetime) -> str:
         f'{counted(len(study.trials), "run")}{sweep} in {study.folder}: {metric_name(comparison.metric)} of the '
         f'{comparison.split} split at the last step, {comparison.best} first.'
     )
+
+
+def _method(comparison: Comparison) -> tuple[str, ...]:
+    return (*METHOD, SOLVED) if tables.any_solved(comparison) else METHOD
 
 
 def links(trial: Trial, folder: Path) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from saccade.analysis.report.words import counted
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep
 from saccade.train.log import provenance
 from saccade.train.log.declarations import Declarations, read_declarations
-from saccade.train.log.log import read
+from saccade.train.log.log import OUTCOME, read, solved_step
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
 
@@ -62,6 +62,17 @@ class Trial:
         return max((record['step'] for record in self.records), default=0)
 
     @cached_property
+    def solved(self) -> bool | None:
+        """True if the run has solved its task, False if it has not within its steps; None without `stop_at`."""
+        outcomes = self.of(OUTCOME)
+        return bool(outcomes[-1].get('solved')) if outcomes else None
+
+    @cached_property
+    def end(self) -> int:
+        """Last step of the run: at which it solved its task, or else the planned one."""
+        return solved_step(self.records) or self.steps
+
+    @cached_property
     def plan(self) -> Record | None:
         """Record with the parameters, and FLOPs and tokens of a step; None if the run did not log it."""
         plans = self.of(PLAN)
@@ -74,7 +85,7 @@ class Trial:
     def final(self, split: str) -> Record | None:
         """Return the record of a split at the end of the run; None if the run has not finished."""
         records = self.of(split)
-        return records[-1] if records and records[-1]['step'] >= self.steps else None
+        return records[-1] if records and records[-1]['step'] >= self.end else None
 
     def state(self, split: str) -> str:
         """Return 'finished', 'failed', 'unfinished' or 'not started'."""

@@ -17,7 +17,10 @@ from saccade.analysis.report.margin import MarginTest, margin_test
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.solved import SolvedRuns, any_solved, solved_runs
+from saccade.analysis.report.tuning import TuningSearch, search_of
 from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
+from saccade.sweep.record import read_sweep
 
 # Optional last columns of the ranking: their names, and the fields of a variant's cost.
 _COSTS = {
@@ -28,7 +31,11 @@ _COSTS = {
     'state bytes a token': 'state_per_token',
 }
 
+# Costs of a variant in its table with full precision.
+_SPENT = ('parameters', 'flops', 'seconds', 'speed', 'temp_bytes', 'state_bytes')
+
 TO_TELL = 'seeds to tell apart'  # the column of the power analysis
+SOLVED = ('seeds solved', 'median steps to solve')
 
 Row = Mapping[str, Any]
 
@@ -51,6 +58,7 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
     heads = [*(['variant'] if named else []), *comparison.columns]
     measures = [f'{metric_name(comparison.metric)} [95% interval]', 'difference to the best', 'seeds']
     measures += [TO_TELL] if telling else []
+    measures += SOLVED if (outcomes := any_solved(comparison)) else []
     rows = [
         [
             UNKNOWN if standing.mean is None else str(standing.place),
@@ -60,6 +68,7 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
             with_interval(standing.difference, standing.difference_interval, digits, sign=True),
             finished(standing) if narrow else seeds(standing),
             *([amount(standing.seeds_to_tell)] if telling else []),
+            *(solved(comparison, standing) if outcomes else []),
             *(_cost(comparison, standing, name) for name in columns.values()),
         ]
         for standing in comparison.standings
@@ -134,6 +143,12 @@ def seeds(standing: RankedVariant) -> str:
     return finished(standing) if standing.complete else f'{finished(standing)} seeds, incomplete'
 
 
+def solved(comparison: Comparison, standing: RankedVariant) -> tuple[str, str]:
+    """Return the share of runs that solved their task, and the median of their steps."""
+    found = solved_runs(comparison, standing)
+    return (UNKNOWN, UNKNOWN) if found is None else found.texts()
+
+
 def state(comparison: Comparison, trial: Trial) -> str:
     """Return the state of a run as text."""
     reached = trial.state(comparison.split)
@@ -161,6 +176,7 @@ def runs(comparison: Comparison) -> list[Row]:
             'state': trial.state(comparison.split),
             'step': trial.step,
             'steps': trial.steps,
+            'task_solved': None if trial.solved is None else int(trial.solved),
             f'{comparison.split}/{comparison.metric}': comparison.value(trial),
             **_spent(trial),
             **(over.of_seed(standing.variant, trial.seed) if over else {}),
@@ -172,7 +188,8 @@ def runs(comparison: Comparison) -> list[Row]:
 
 def variants(comparison: Comparison) -> list[Row]:
     """Return every variant with full precision; None for unknown values."""
-    test = margin_test(comparison)
+    test, search, sweep = margin_test(comparison), search_of(comparison), read_sweep(comparison.study.folder)
+    taken = search.taken(sweep) if search and sweep else {}
     return [
         {
             'rank': None if standing.mean is None else standing.place,
@@ -182,10 +199,28 @@ def variants(comparison: Comparison) -> list[Row]:
             **_ends('', standing.interval),
             'seeds': len(standing.scores),
             'complete': standing.complete,
+            **{name: getattr(standing.cost, name) for name in _SPENT},
+            **_tuned(search, taken, standing),
+            **_outcomes(solved_runs(comparison, standing)),
             **_against_baseline(comparison, test, standing),
         }
         for standing in comparison.standings
     ]
+
+
+def _tuned(search: TuningSearch | None, taken: Mapping[str, str | None], standing: RankedVariant) -> Row:
+    setting = taken.get(standing.variant)
+    edge = None if search is None or setting is None else search.first.at_edge(standing.variant, setting)
+    return {'setting': setting, 'setting_at_edge': None if edge is None else int(edge)}
+
+
+def _outcomes(found: SolvedRuns | None) -> Row:
+    return {
+        'seeds_solved': found and len(found.steps),
+        'seeds_with_outcome': found and found.runs,
+        'median_steps_to_solve': found and found.median,
+        'budget': found and found.budget,
+    }
 
 
 def _against_baseline(comparison: Comparison, test: MarginTest | None, standing: RankedVariant) -> Row:

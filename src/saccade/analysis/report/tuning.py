@@ -13,6 +13,7 @@ from jaxtyping import Num
 
 from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.runs import Study, Trial, read_study
+from saccade.analysis.report.solved import SolvedRuns, solved_runs
 from saccade.analysis.report.words import UNKNOWN, decimals, fixed, metric_name
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Sweep, SweepRun, read_sweep
@@ -39,9 +40,22 @@ class Tuning:
 
     def best(self, variant: str) -> str | None:
         """Return the best setting of a variant; None if none has finished all its seeds."""
-        sign = 1 if self.comparison.best == 'lowest' else -1
-        found = {name: sign * mean for name, mean in self.means[variant].items() if mean is not None}
-        return min(found, key=found.__getitem__, default=None)
+        return min(self._finished(variant), key=lambda name: self._order(variant, name), default=None)
+
+    def _finished(self, variant: str) -> list[str]:
+        return [name for name, mean in self.means[variant].items() if mean is not None]
+
+    def _order(self, variant: str, setting: str) -> tuple[int | float, ...]:
+        """Return a sort key, lower for better settings: the mean of the metric; of runs that end when they have solved
+        their task, which all have about the same metric, first the number that did and then their mean steps.
+        """
+        sign, outcome = 1 if self.comparison.best == 'lowest' else -1, self.outcome(variant, setting)
+        solved = (-len(outcome.steps), outcome.mean) if outcome else ()
+        return *solved, sign * self.means[variant][setting]
+
+    def outcome(self, variant: str, setting: str) -> SolvedRuns | None:
+        """Return how many runs of a setting solved their task; None if they have no outcome."""
+        return solved_runs(self.comparison, self.standing(variant, setting))
 
     def chosen(self) -> dict[str, str]:
         """Return the best setting of each variant.
@@ -87,24 +101,35 @@ class Tuning:
             UserError: as `chosen`.
         """
         self.chosen()
-        sign = 1 if self.comparison.best == 'lowest' else -1
         found = {}
         for variant, means in self.means.items():
-            known = sorted((sign * mean, place) for place, mean in enumerate(means.values()) if mean is not None)
-            settings = [*means]
-            found[variant] = [settings[place] for place in sorted(place for _, place in known[:count])]
+            best = sorted(self._finished(variant), key=lambda name, variant=variant: self._order(variant, name))[:count]
+            found[variant] = [name for name in means if name in best]
         return found
+
+    def at_edge(self, variant: str, setting: str) -> bool:
+        """Return True if a setting has the lowest or the highest of the tried values of a field."""
+        leaves = self._settings(variant)
+        for path in leaves.get(setting, {}):
+            values = {name: found[path] for name, found in leaves.items() if isinstance(found.get(path), int | float)}
+            lowest, highest = min(values.values(), default=0), max(values.values(), default=0)
+            if path != ('seed',) and lowest < highest and values.get(setting) in (lowest, highest):
+                return True
+        return False
+
+    def _settings(self, variant: str) -> dict[str, dict[tuple[str, ...], Any]]:
+        """Return the fields of a config of each setting of a variant that has begun."""
+        return {
+            setting: _leaves(trial.config)
+            for setting in self.means[variant]
+            for trial in self.comparison.study.trials
+            if trial.variant == f'{variant},{setting}' and trial.config
+        }
 
     def own(self) -> str | None:
         """Return the config's own setting; None if it was not tried."""
         study = self.comparison.study
-        one = next(iter(self.means))
-        leaves = {
-            setting: _leaves(trial.config)
-            for setting in self.means[one]
-            for trial in study.trials
-            if trial.variant == f'{one},{setting}' and trial.config
-        }
+        leaves = self._settings(next(iter(self.means)))
         tried = {path for found in leaves.values() for path in found if path != ('seed',)}
         differing = {path for path in tried if len({found.get(path) for found in leaves.values()}) > 1}
         base = _leaves(study.base)
@@ -170,12 +195,33 @@ class TuningSearch:
 
         With halving a figure comes from the last round of its setting, followed by the steps of that round.
         """
-        settings = [*next(iter(self.first.means.values()))]
+        settings = self._columns()
         rows = [
             [variant, *(f'{self._text(variant, name)}{" *" * (name == taken[variant])}' for name in settings)]
             for variant in self.first.means
         ]
         return [['variant', *settings], *rows]
+
+    def at_edges(self, taken: Mapping[str, str | None]) -> str:
+        """Return a sentence with the variants whose setting is at an edge of the tried values; empty without any."""
+        found = [f'{variant} ({name})' for variant, name in taken.items() if name and self.first.at_edge(variant, name)]
+        if not found:
+            return ''
+        return (
+            f'The chosen setting is at an edge of the tried values, so a better one may be beyond: {", ".join(found)}.'
+        )
+
+    def _columns(self) -> list[str]:
+        """Return the settings tried by any variant, in an order that agrees with the order of each variant."""
+        found: list[str] = []
+        for means in self.first.means.values():
+            after = len(found)
+            for name in reversed(means):
+                if name in found:
+                    after = found.index(name)
+                else:
+                    found.insert(after, name)
+        return found
 
     def moved(self) -> str:
         """Return a sentence on the effect of tuning on the ranking; empty if it is unknown."""
@@ -194,7 +240,10 @@ class TuningSearch:
         )
 
     def _text(self, variant: str, setting: str) -> str:
-        last = next(steps for steps in reversed(self.rounds) if setting in self.rounds[steps].means[variant])
+        tried = [steps for steps, each in self.rounds.items() if setting in each.means[variant]]
+        if not tried:
+            return UNKNOWN
+        last = tried[-1]
         mean, standing = self.rounds[last].means[variant][setting], self.rounds[last].standing(variant, setting)
         known = [mean for each in self.rounds.values() for means in each.means.values() for mean in means.values()]
         spread = [mean for mean in known if mean is not None]
@@ -202,6 +251,8 @@ class TuningSearch:
             text = f'{UNKNOWN} ({len(standing.scores)} of {standing.wanted} seeds)'
         else:
             text = fixed(mean, decimals([(max(spread) - min(spread)) / 20]))
+            if outcome := self.rounds[last].outcome(variant, setting):
+                text += ' ({} solved, {} steps)'.format(*outcome.texts())
         return text if last is None else f'{text} ({last:,} steps)'
 
 
@@ -243,7 +294,7 @@ def _point(run: SweepRun) -> frozenset[str]:
     return frozenset(flag for flag in run.overrides if not flag.startswith(_NO_PART))
 
 
-def _leaves(config: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], str]:
+def _leaves(config: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     if not isinstance(config, Mapping):
-        return {path: repr(config)}
+        return {path: config if isinstance(config, int | float) else repr(config)}
     return {leaf: text for name, value in config.items() for leaf, text in _leaves(value, (*path, name)).items()}

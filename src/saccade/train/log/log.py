@@ -28,6 +28,8 @@ from saccade.train.log.display import Display
 from saccade.train.workdir import Workdir, open_own, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
+OUTCOME = 'outcome'  # split of the record of whether a run has solved its task
+
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 _TEXT = ('split', 'text')
 _IN_BAR = ('loss', 'tokens_per_second', 'mfu')
@@ -183,6 +185,12 @@ def read(path: Path) -> list[dict[str, Any]]:
         {key: value if key in _TEXT else _NOT_FINITE.get(value, value) for key, value in record.items()}
         for _, record in _records(path)
     ]
+
+
+def solved_step(records: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the step at which a run has solved its task and ended; None if it has not."""
+    solved = (record['step'] for record in records if record.get('split') == OUTCOME and record.get('solved'))
+    return max(solved, default=None)
 
 
 class _Files:
