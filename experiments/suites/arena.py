@@ -11,7 +11,7 @@ in a haystack. A run stops when it has solved its task, or at its budget of step
 from typing import Any
 
 DRAWN = 'data.diagnostic.'
-BUDGET, EVERY = 1500, 100  # steps of a run, and between its evaluations
+BUDGET, EVERY = 1200, 100  # steps of a run, and between its evaluations
 
 
 def get_suite() -> dict[str, Any]:

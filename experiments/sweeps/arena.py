@@ -27,7 +27,7 @@ MIXERS = (
 # Settings that differ from those of the other diagnostics: no convolution within, negative eigenvalues for S3.
 OWN = dict(mamba2=dict(convolution=None), delta_product=dict(negative_eigenvalues=True))
 FEW = ('attention', 'gated_delta_net', 'lstm')
-RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], halving=dict(steps=[750]), extend=3)
+RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], extend=3)
 
 
 def get_sweep() -> dict[str, Any]:
@@ -53,7 +53,6 @@ def get_sweep() -> dict[str, Any]:
                 runs=dict(
                     product=[dict(list=[each for each in chosen if each['name'] in FEW]), dict(list=convolution)]
                 ),
-                tune=RATES | dict(halving=dict(steps=[100])),
             ),
         ],
     )
