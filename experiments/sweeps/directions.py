@@ -23,5 +23,4 @@ def get_sweep() -> dict[str, Any]:
         metric='accuracy',
         baseline='both',
         margin=0.01,
-        needs={'data.path': 'texts and labels'},
     )

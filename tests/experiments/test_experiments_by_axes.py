@@ -29,7 +29,7 @@ FILES = [
 ]
 # By name and letters, copies aside: what decays without an arrow, and what does not though it is no bias and no scale.
 TABLES = {('embedding', 'V D'), ('context_embedding', 'V D'), ('source_embedding', 'V D'), ('positions', 'T D')}
-BY_THEIR_WORD = {('output', 'X D'), ('types', 'X D'), ('modal', 'X D')}
+BY_THEIR_WORD = {('output', 'X D'), ('types', 'X D'), ('modal', 'X D'), ('tables', 'X V D')}
 SPARED = {
     ('bonus', 'N H'),
     ('feedforward_rate', 'D'),
