@@ -34,6 +34,7 @@ SEEDS = {
     'diagnostics': 5,
     'directions': 5,
     'frozen_embedding': 5,
+    'modifications': 5,
     'multi30k_decoders': 1,
     'pretraining': 5,
     'scheduled_sampling': 5,
