@@ -147,6 +147,22 @@ def test_a_target_that_only_a_part_of_the_split_reaches_does_not_end_a_run(tmp_p
     assert [*evaluations(tmp_path)] == [4, 8, 12]
 
 
+@pytest.mark.long
+def test_a_target_that_the_data_lack_ends_a_run_in_a_line(tmp_path, monkeypatch):
+    """As bits per byte of data that declare them, of a split whose bytes are unknown."""
+    measure = Run.measure
+
+    def without_accuracy(*asked):
+        found = measure(*asked)
+        return replace(found, metrics={name: value for name, value in found.metrics.items() if name != 'accuracy'})
+
+    monkeypatch.setattr(Run, 'measure', without_accuracy)
+    with pytest.raises(
+        UserError, match=r"^config\.stop_at: an evaluation of these data has no 'accuracy'; it has .*loss"
+    ):
+        train(config("stop_at={'accuracy': 0.99}"), str(tmp_path), QUIET)
+
+
 @pytest.mark.parametrize(
     ('fields', 'words'),
     [

@@ -11,6 +11,7 @@ import jax
 
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Row
+from saccade.nearest import nearest
 from saccade.progress import InterruptedWorkError, interrupted_by, listening
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
@@ -314,9 +315,8 @@ class Run:
             log.step(step)
             meter.add(step, metrics, self._share(rows))
             evaluating = due(step, run.eval_every) and step < run.steps
-            if (
-                due(step, run.log_every) or step == run.steps or (evaluating and self.targets)
-            ):  # it may be the last step
+            may_end = step == run.steps or (evaluating and self.targets)
+            if may_end or due(step, run.log_every):
                 log.write(step, 'train', meter.read())
             found = None
             if evaluating:
@@ -341,7 +341,15 @@ class Run:
         return found, False
 
     def _is_solved(self, found: Evaluation) -> bool:
-        """True if an evaluation reaches every value of `stop_at`, of which there is one at least."""
+        """True if an evaluation reaches every value of `stop_at`, of which there is one at least.
+
+        Raises:
+            UserError: the evaluation lacks one of the metrics.
+        """
+        for metric in self.targets:
+            if metric.name not in found.metrics:
+                near = nearest(metric.name, found.metrics)
+                raise UserError(f"config.stop_at: an evaluation of these data has no '{metric.name}'{near}")
         signs = {'lowest': -1, 'highest': 1}
         return bool(self.targets) and all(
             signs[metric.best] * found.metrics[metric.name] >= signs[metric.best] * value
