@@ -3,8 +3,8 @@
 """Two factors: nine mixers, and a short convolution before the first layer.
 
     python launch/suite.py --suite=experiments/suites/arena.py --workdir=runs/arena --jobs=2
-    python launch/sweep.py --config=experiments/diagnostics/parity.py --sweep=experiments/sweeps/arena.py --size=least \\
-        --workdir=runs/parity --jobs=2
+    python launch/sweep.py --config=experiments/diagnostics/parity.py --sweep=experiments/sweeps/arena.py \\
+        --size=least --workdir=runs/parity --jobs=2
 
 The protocol is docs/results/protocol.md. The convolution is a layer of its own, so that it is the same one for every
 mixer: causal, depthwise, over 4 tokens, without a feed-forward layer. No mixer has a convolution of its own; RWKV-7
