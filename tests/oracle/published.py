@@ -135,6 +135,8 @@ def model_of(family: str, tokenizer: Any, seed: int) -> Any:
     made = {
         'gpt2': lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(
             n_positions=CONTEXT, n_embd=32, n_layer=2, n_head=4, **ids, bos_token_id=tokenizer.bos_token_id)),
+        'qwen2': lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+            **WIDE, **ids, num_key_value_heads=2)),
         'llama': lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(
             **WIDE, **ids, bos_token_id=tokenizer.bos_token_id)),
         't5': lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**narrow, **ids, **start)),
