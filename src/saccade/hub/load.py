@@ -16,9 +16,9 @@ from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
 from saccade.hub.download import local
-from saccade.hub.family import Family, Head, find_family
+from saccade.hub.family import Family, Head, Shapes, find_family
 from saccade.hub.leaves import Leaves
-from saccade.hub.place import Shapes, place
+from saccade.hub.place import place
 from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.paths import expanded, read_text
