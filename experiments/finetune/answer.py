@@ -10,7 +10,7 @@ Nothing is downloaded: the facts are generated. For your own questions, `data.pa
 folder with train.json and dev.json; SQuAD itself is --config.data.name=squad. Real text needs longer rows and a
 pretrained model:
 
-    --config.data.path=FOLDER --config.init_from=runs/bert --config.model.context_length=384 --config.data.stride=128 \
+    --config.data.path=FOLDER --config.init_from=runs/bert --config.data.context_length=384 --config.data.stride=128 \
         --config.data.longest_question=64 --config.schedule.peak=5e-5
 
 If questions may have no answer, as in SQuAD 2.0, --config.task.null=0.0 lets the model predict that there is none.

@@ -4,6 +4,8 @@
 
 model = saccade.load('runs/a')
 model.generate('def ', max_tokens=50)
+model.translate('The house is small.')            of an encoder-decoder
+model.fill('The [MASK] sat.')                     of a masked language model, or a denoising encoder-decoder
 model.embed('Return the value.').vectors          [T D], one per token
 model.predict('A film like no other.').label
 model.run_with_cache('The cat sat', names='layers.*.mixer.pattern')
@@ -19,6 +21,7 @@ import jax
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.embed import Embedded, Embedder
+from saccade.decode.fill import Filler
 from saccade.decode.generation import Generation
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import Output
@@ -30,7 +33,8 @@ from saccade.inside.maps import Explored
 from saccade.inside.reading import Reading, read_image, read_text
 from saccade.train.predicting import open_predictor
 from saccade.train.trained import Trained, is_hub, open_trained
-from saccade.types import Params, UserError
+from saccade.train.translating import LENGTH_PENALTY, open_gap_filler, translator_of
+from saccade.types import Params, Seq2Seq, UserError
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,39 @@ class Loaded:
         writer = Writer(self.model, self.params, self.tokenizer, generation.sampler(**given), generation)
         (continuation,) = writer.write(prompt, jax.random.key(seed), max_tokens)
         return prompt + continuation.text
+
+    def translate(self, text: str, beams: int = 0, alpha: float = LENGTH_PENALTY, start: str | None = None) -> str:
+        """Return the text that an encoder-decoder writes for a source, such as its translation.
+
+        Args:
+            beams: of beam search; 1 is greedy, 0 uses the search of the run's evaluation, or else greedy.
+            alpha: exponent of the length penalty of several beams.
+            start: for a Hugging Face directory, the special token that starts a target; None: as the directory says.
+
+        Raises:
+            UserError: the model is not a sequence-to-sequence model, or the text is too long.
+        """
+        (found,) = translator_of(self.trained, beams, alpha, start).translate([text])
+        return found.text
+
+    def fill(self, text: str, turns: int = 1, mode: str | None = None) -> str:
+        """Return a text with each [MASK] filled in; a denoising encoder-decoder writes any number of tokens for one.
+
+        Args:
+            turns: of mask-predict, by a masked language model.
+            mode: special token before the text, for a denoising model with several modes.
+
+        Raises:
+            UserError: the model fills no masks, the text has none or does not fit, or an argument has no effect on this
+                model.
+        """
+        if isinstance(self.model, Seq2Seq):
+            if turns != 1:
+                raise UserError(f'turns={turns} has no effect on a sequence-to-sequence model')
+            return open_gap_filler(self.trained, mode).fill(text).text
+        if mode is not None:
+            raise UserError(f'mode={mode!r} has no effect on a masked language model')
+        return Filler(self.model, self.params, self.tokenizer).filled(text, turns)
 
     def embed(self, text: str, layer: int = -1) -> Embedded:
         """Return the hidden states of a text's tokens, from the last layer or another.

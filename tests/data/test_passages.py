@@ -253,7 +253,7 @@ def test_a_row_that_starts_inside_a_word_takes_the_rest_of_it_for_its_first_word
 
 def split_of(tokens, lengths, labels, texts=2):
     pairs = np.array([(0, 1, 0, length, label) for length, label in zip(lengths, labels, strict=True)])
-    rows = PassageRows(np.array(tokens), np.array([]), pairs, Frame(CONTEXT, CLS, SEP), MASK, texts)
+    rows = PassageRows(np.array(tokens), np.array([]), pairs, Frame.of_bert(CONTEXT, CLS, SEP), MASK, texts)
     return Split(rows=rows, targets=len(rows))
 
 

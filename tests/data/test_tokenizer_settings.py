@@ -217,7 +217,7 @@ def test_special_tokens_are_taken_by_role(tmp_path):
     (tmp_path / 'special_tokens_map.json').write_text('{"mask_token": "<hole>"}')
     tokenizer = open_tokenizer(path)
     assert (tokenizer.end, tokenizer.role('mask_token')) == (2, 6)
-    assert Frame.of(tokenizer, 8) == Frame(8, 3, 4)
+    assert Frame.of(tokenizer, 8) == Frame.of_bert(8, 3, 4)
     assert tokenizer.encode('a <stop> <c> </s>') == [5, 0, 0, 1]  # </s> is a word here
 
 

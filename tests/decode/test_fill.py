@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tokenizers
 from small_models import encoder_spec, make
+from tokenizers import processors
 
 from saccade.build import build
 from saccade.data.tokenizer.bpe import BPE
@@ -83,6 +84,19 @@ def test_masks_are_opened_again_fewer_at_each_turn(filler):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize('template', ['$A', '[CLS] $A', '$A [SEP]', '[CLS] $A [SEP] [SEP]'])
+def test_the_text_is_shown_without_the_special_tokens_of_its_row(encoder, words, template):
+    framed = Tokenizer(tokenizers.Tokenizer.from_str(words.backend.to_str()), roles=words.roles)
+    specials = [(name, words.specials[name]) for name in ('[CLS]', '[SEP]')]
+    framed.backend.post_processor = processors.TemplateProcessing(template, special_tokens=specials)
+    ids = [words.specials.get(piece, piece) for piece in template.split()]
+    at = ids.index('$A')
+    ids[at : at + 1] = ids_of(words, TEXT)[1:-1]
+    (expected,) = mask_predict(encoder, words, ids, 1)
+    shown = ' '.join(map(words.token, expected[at : at + len(TEXT.split())]))
+    assert Filler(*encoder, framed).filled(TEXT) == shown
+
+
 def test_one_turn_is_the_first_choice_of_each_mask(filler):
     choices = iter(filler.fill(TEXT, 1))
     expected = [next(choices).tokens[0] if word == '[MASK]' else word for word in TEXT.split()]

@@ -3,6 +3,7 @@
 """The published models: our configs of them, and what the hub makes of their config.json, are one architecture."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from saccade.build import build, plain
 from saccade.hub import gpt2, llama
 from saccade.hub.load import spec_of
+from saccade.hub.tensors import read_json
 from saccade.train.config import run_file
-from saccade.types import LayerContext
+from saccade.types import LayerContext, UserError
 
 CONFIGS = Path(__file__).parents[2] / 'experiments'
 GPT2_PARAMETERS = 124_439_808
@@ -121,3 +123,16 @@ def test_a_width_alone_may_be_changed(name):
     changed.model.width = 24
     changed.model.block.mixer.heads = 2
     assert shapes(changed.model)['embedding'].shape[1] == 24
+
+
+@pytest.mark.parametrize('written', ['Infinity', '{"__float__": "Infinity"}'])
+def test_an_infinite_number_is_read_as_either_version_of_transformers_writes_it(written, tmp_path):
+    (tmp_path / 'config.json').write_text(f'{{"time_step_limit": [0.0, {written}]}}')
+    assert read_json(tmp_path / 'config.json') == {'time_step_limit': [0.0, math.inf]}
+
+
+@pytest.mark.parametrize('written', ['"x"', '[1]', '{}'])
+def test_an_object_that_is_no_number_is_refused(written, tmp_path):
+    (tmp_path / 'config.json').write_text(f'{{"time_step_limit": {{"__float__": {written}}}}}')
+    with pytest.raises(UserError, match='is not JSON'):
+        read_json(tmp_path / 'config.json')

@@ -53,7 +53,7 @@ def test_config_is_not_text(gpt2):
 
 
 def test_a_family_without_architectures_reads_folders_that_name_none():
-    family = Family({'use': 'norm.rms:RMSNorm'}, (), prefix='', copies={}, ignored='', keys=Keys())
+    family = Family({'use': 'norm.rms:RMSNorm'}, (), Keys())
     assert (family.spec({}), family.heads_of({})) == ({'use': 'norm.rms:RMSNorm'}, ())
 
 

@@ -155,7 +155,7 @@ def test_every_token_sees_what_follows_it():
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
-        ({'context_length': T - 1}, 'does not fit the context'),
+        ({'context_length': T - 1}, 'does not fit the context of .*: data.context_length'),
         ({'passes': 0}, 'passes must be at least 1'),
         ({'dropout': 1.0}, 'dropout must be at least 0 and below 1'),
         ({'heads': {'tokens': HEAD | {'classes': 0}}}, 'classes must be at least 1'),

@@ -47,6 +47,11 @@ def gpt2() -> Any:
     return transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges)
 
 
+def qwen2() -> Any:
+    vocabulary, merges = byte_pairs('<|endoftext|>', '<|im_start|>', '<|im_end|>')
+    return transformers.Qwen2Tokenizer(vocab=vocabulary, merges=merges)
+
+
 def roberta() -> Any:
     vocabulary, merges = byte_pairs('<s>', '<pad>', '</s>', '<unk>', '<mask>')
     mask = transformers.AddedToken('<mask>', lstrip=True, special=True)
@@ -102,7 +107,8 @@ def bert(**settings: Any) -> Any:
 
 
 TOKENIZERS: dict[str, Callable[[], Any]] = {
-    'gpt2': gpt2, 'roberta': roberta, 'llama': llama, 't5': t5, 'marian': marian, 'albert': albert, 'bert': bert,
+    'gpt2': gpt2, 'qwen2': qwen2, 'roberta': roberta, 'llama': llama, 't5': t5, 'marian': marian, 'albert': albert,
+    'bert': bert,
     'cased bert': lambda: bert(do_lower_case=False, strip_accents=True, tokenize_chinese_chars=False),
 }  # fmt: skip
 
@@ -129,6 +135,8 @@ def model_of(family: str, tokenizer: Any, seed: int) -> Any:
     made = {
         'gpt2': lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(
             n_positions=CONTEXT, n_embd=32, n_layer=2, n_head=4, **ids, bos_token_id=tokenizer.bos_token_id)),
+        'qwen2': lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+            **WIDE, **ids, num_key_value_heads=2)),
         'llama': lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(
             **WIDE, **ids, bos_token_id=tokenizer.bos_token_id)),
         't5': lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**narrow, **ids, **start)),

@@ -6,6 +6,7 @@ Weights are drawn so that the two highest logits differ by more than `LEAST_GAP`
 """
 
 import inspect
+import itertools
 import json
 import shutil
 import warnings
@@ -20,6 +21,7 @@ import pytest
 import tokenizers
 
 import saccade
+from saccade.data.rows.frame import Frame
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.settings import TokenizerSettings
 from saccade.decode.beam import Beam
@@ -64,6 +66,18 @@ def test_texts_have_their_ids_and_their_frames(tokenizer_folder):
         assert ids == theirs(text, add_special_tokens=False)['input_ids'], text
         assert ours.framed(ids) == theirs(text)['input_ids'], text
         assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=True), text
+
+
+def test_rows_of_one_text_and_of_two(tokenizer_folder):
+    theirs = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
+    ours = open_tokenizer(find_tokenizer(tokenizer_folder))
+    frame = Frame.of(ours, 256)
+    singles, pairs = [(text,) for text in BATTERY], itertools.pairwise(text for text in BATTERY if text)
+    for texts in (*singles, *pairs):
+        read, row = theirs(*texts, return_token_type_ids=True), frame.row(*map(ours.encode, texts))
+        used = row['segments'] > 0
+        assert row['tokens'][used].tolist() == read['input_ids'], texts
+        assert row['types'][used].tolist() == read['token_type_ids'], texts
 
 
 def test_a_text_that_spells_special_tokens_has_none_of_them(tokenizer_folder):

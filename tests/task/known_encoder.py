@@ -35,7 +35,7 @@ def blank(rows, context_length):
 
 def framed(context_length, *texts):
     """A batch of rows of one text each; None is a row of padding."""
-    frame = Frame(context_length, opens=1, closes=2)
+    frame = Frame.of_bert(context_length, opens=1, closes=2)
     rows = [frame.padding() if text is None else frame.row(text) for text in texts]
     return {name: jnp.array(np.stack([row[name] for row in rows])) for name in rows[0]}
 

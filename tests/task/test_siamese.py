@@ -112,7 +112,7 @@ def test_the_triplet_loss_is_the_difference_of_euclidean_distances_over_a_margin
 
 def rows(*examples):
     """A batch of pairs of texts."""
-    frame = StackedFrame(Frame(12, opens=1, closes=2), 2)
+    frame = StackedFrame(Frame.of_bert(12, opens=1, closes=2), 2)
     found = [frame.row(*example) for example in examples]
     return {name: jnp.array(np.stack([row[name] for row in found])) for name in found[0]}
 

@@ -19,14 +19,19 @@ from saccade.types import Evaluator, Task, UserError
 NEAR = 1e-5
 T = 12
 KEY = jax.random.key(0)
-FRAME = Frame(T, opens=1, closes=2)
+FRAME = Frame.of_bert(T, opens=1, closes=2)
 ASKED, WINDOWS = ([5], [6, 7], [5, 6, 7]), ([8, 9, 10, 11, 12], [8], [9, 10, 11])
 TARGETS = ((3, 5), (0, 0), (7, 7))  # of three rows; the second has no answer, and a fourth is padding
 INSIDE = [[0, 3, 4, 5, 6, 7], [0, 4], [0, 5, 6, 7], [0]]
 
 
+def row(asked, window):
+    return FRAME.row(asked, window) | {'window': FRAME.scattered(0, [0] * len(asked), [1] * len(window))}
+
+
 def rows():
-    made = [FRAME.row(*texts) for texts in zip(ASKED, WINDOWS, strict=True)] + [FRAME.padding()]
+    made = [row(*texts) for texts in zip(ASKED, WINDOWS, strict=True)]
+    made.append(FRAME.padding() | {'window': np.zeros(T, np.int32)})
     batch = {name: jnp.stack([row[name] for row in made]) for name in made[0]}
     ends = {name: jnp.array([*(target[end] for target in TARGETS), 0]) for end, name in enumerate(ENDS)}
     return {**batch, **ends, 'example': jnp.array([0, 0, 1, -1])}
@@ -76,7 +81,7 @@ def test_places_are_the_window_and_the_first_token():
 
 
 def test_a_window_to_the_end_of_the_row_is_a_place_as_a_whole():
-    full = FRAME.row([5], list(range(FRAME.room(2) - 1)))
+    full = row([5], list(range(FRAME.room(2) - 1)))
     batch = {name: jnp.array(array)[None] for name, array in full.items()}
     assert np.flatnonzero(places(batch)[0]).tolist() == [0, *range(3, T - 1)]
 

@@ -53,7 +53,9 @@ def best_possible(train: Any, validation: Any, vocabulary: int, /, share: float)
     right, best = [], []
     for row, (at, counts) in enumerate(zip(np.asarray(chosen.at), np.asarray(chosen.counts) > 0, strict=True)):
         (span,) = rows.spans(row)
-        residues, places = np.asarray(rows.tokens[span], np.int64) - first, at[counts] - 1  # after [CLS]
+        residues = np.asarray(rows.tokens[span], np.int64)
+        (begin,) = rows.frame.starts(residues)
+        residues, places = residues - first, at[counts] - begin
         if residues.min() < 0 or residues.max() >= len(STANDARD):
             raise UserError(f"config.baseline: row {row} is not a sequence of the dataset 'motifs'")
         right.append(residues[places])

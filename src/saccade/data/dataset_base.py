@@ -15,7 +15,7 @@ from saccade.data.cache import cached, digest, explained, read_arrays, write_arr
 from saccade.data.split import Prepared, Split
 from saccade.types import Model, Part, Processor
 
-_FORMAT = 3  # part of the cache key; increase it when the arrays of a dataset or their meaning change
+_FORMAT = 4  # part of the cache key; increase it when the arrays of a dataset or their meaning change
 
 Arrays = Mapping[str, np.ndarray]
 BySplit = Mapping[str, Arrays]

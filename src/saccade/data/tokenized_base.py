@@ -50,9 +50,21 @@ class TokenizedBase(DatasetBase):
         """Return the row layout, with the special tokens of a tokenizer.
 
         Raises:
-            UserError: the tokenizer lacks a special token.
+            UserError: the tokenizer lacks a special token, or leaves no room for text.
         """
-        return Frame.of(processor, self.context_length)
+        return self._fitting(Frame.of(processor, self.context_length))
+
+    def _usual(self) -> Any:
+        """Return the usual row layout, without the ids of special tokens, for use before there is a tokenizer."""
+        return self._fitting(Frame.of_bert(self.context_length))
+
+    def _fitting(self, frame: Frame) -> Any:
+        """Return the row layout of texts in a frame.
+
+        Raises:
+            UserError: it has no room for them.
+        """
+        return frame
 
     def _make_processor(self, source: DatasetSource, cache: Path) -> Tokenizer:
         corpus = digest(source.digest, self._columns)

@@ -102,9 +102,13 @@ class Filler:
         """The id of [MASK]."""
         return self.tokenizer.special(*MASK, role='mask_token')
 
+    @property
+    def _frame(self) -> Frame:
+        return Frame.of(self.tokenizer, self.model.context_length)
+
     def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Return the row of a text, and the indices of its masks."""
-        frame = Frame.of(self.tokenizer, self.model.context_length)
+        frame = self._frame
         ids = list(self.encoded(text))
         if self.mask not in ids:
             raise UserError(f'the text has no {self._name}, so there is nothing to fill in: {reprlib.repr(text)}')
@@ -137,7 +141,10 @@ class Filler:
     def _shown(self, row: dict[str, np.ndarray], tokens: np.ndarray) -> str:
         """Return the text of a row with these tokens; masks and unknown words are visible."""
         specials = self.tokenizer.specials.values()
-        _, *inner, _ = tokens[row['segments'] > 0].tolist()
+        frame = self._frame
+        (begin,) = frame.starts([])
+        length = np.count_nonzero(row['segments']) - (frame.context_length - frame.room())
+        inner = tokens[begin : begin + length].tolist()
         parts = [
             ' '.join(map(self.tokenizer.token, some)) if special else self.tokenizer.decode(some).strip()
             for special, some in groupby(inner, lambda token: token in specials)

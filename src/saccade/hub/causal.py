@@ -20,8 +20,13 @@ def family(
     heads: Mapping[str, tuple[Head, ...]] = _NO_HEADS,
     **more: Any,
 ) -> Family:
-    """Return a family of decoders. Args: template; weights; heads, by architecture; more, other fields of `Family`."""
-    return Family(template, weights, heads=heads, trunks=dict.fromkeys(heads, reading(template)), **more)
+    """Return a family of decoders, whose output layer may be stored next to the embedding that it is tied to.
+
+    Args: template; weights; heads, by architecture; more, other fields of `Family`.
+    """
+    theirs = {weight.ours[0]: weight.theirs for weight in weights}
+    fields = {'copies': {theirs['head']: theirs['embedding']}, 'trunks': dict.fromkeys(heads, reading(template))}
+    return Family(template, weights, heads=heads, **{**fields, **more})
 
 
 def template(norm: Any, block: Any, words: Words = _BERT, **others: Any) -> dict[str, Any]:

@@ -14,8 +14,6 @@ FAMILY = Family(
     trunk(tokens=2),
     weights({'cls_token': 'embed/token', 'distillation_token': 'embed/embed/token'}),
     prefix='deit.',
-    copies={},
-    ignored='',
     keys=KEYS,
     heads={'DeiTModel': (POOLER,), 'DeiTForImageClassification': (CLASSIFIER,)},
     inputs=image,

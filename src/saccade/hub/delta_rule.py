@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of decoders with layers of attention and of the delta rule: Qwen3-Next and Kimi Linear.
+"""Base of decoders with a short convolution: with layers of the delta rule, Qwen3-Next and Kimi Linear; and Mamba-2.
 
 In transformers the queries of the delta rule are divided by the root of their width. Ours are not, and the norm of each
 head that follows has an epsilon that is larger by the width instead.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from saccade.hub.family import Weight
+from saccade.hub.family import Order, Shapes, Weight
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Config, Free, Leaf, Place, Setting
 
@@ -46,17 +46,37 @@ def delta(use: str, width: Setting, kernel: Setting, epsilon: float, **others: A
         epsilon: of the norms, where config.json has none.
         others: fields that differ.
     """
-    convolution = {'use': 'recurrent.mixer.convolution:Convolution', 'depthwise': True, 'bias': False}
     return {
         'use': use,
         'head_width': width,
         'chunk': Free(64),
         'dropout': Free(0.0),
         'activation': Activation('hidden_act', 'silu'),
-        'convolution': {**convolution, 'size': kernel},
+        'convolution': convolution(kernel),
         'head_norm': {'use': 'norm.rms:RMSNorm', 'epsilon': _Epsilon(width, epsilon)},
         **others,
     }
+
+
+def convolution(size: Setting, bias: Any = False) -> dict[str, Any]:
+    """Template of a convolution of each channel over tokens. Args: size, number of tokens; bias, whether it has one."""
+    return {'use': 'recurrent.mixer.convolution:Convolution', 'size': size, 'depthwise': True, 'bias': bias}
+
+
+def decaying(theirs: str, order: Order | None = None) -> tuple[Weight, ...]:
+    """Return the weights of convolution, steps, decays and output, whose names Gated DeltaNet has from Mamba-2.
+
+    Args:
+        theirs: their name of the mixer, in a layer.
+        order: of the channels of the convolution.
+    """
+    stem = f'layers.*.{theirs}'
+    return (
+        Weight(f'{stem}.conv1d.weight', 'C 1 M -> M C', (f'{MIXER}/convolution/output',), order=order),
+        Weight(f'{stem}.dt_bias', 'N -> N', (f'{MIXER}/step_bias',)),
+        Weight(f'{stem}.A_log', 'N -> N', (f'{MIXER}/log_rate',)),
+        Weight(f'{stem}.out_proj.weight', 'D (N V) -> N V D', (f'{MIXER}/output',)),
+    )
 
 
 def own(weights: Iterable[Weight], of_delta: bool) -> tuple[Weight, ...]:
@@ -65,7 +85,7 @@ def own(weights: Iterable[Weight], of_delta: bool) -> tuple[Weight, ...]:
     return tuple(replace(weight, **where) for weight in weights)
 
 
-def by_group(counted: str, *names: str) -> Callable[[Mapping[str, tuple[int, ...]], str], np.ndarray]:
+def by_group(counted: str, *names: str) -> Order:
     """Return the order of the rows of a tensor that has, a group after another, the rows of several parameters.
 
     Args:
@@ -73,7 +93,7 @@ def by_group(counted: str, *names: str) -> Callable[[Mapping[str, tuple[int, ...
         names: of these parameters.
     """
 
-    def order(shapes: Mapping[str, tuple[int, ...]], path: str) -> np.ndarray:
+    def order(shapes: Shapes, path: str) -> np.ndarray:
         stem = path.rpartition('/')[0]
         groups = shapes[f'{stem}/{counted}'][-2]
         # The first axes are of layers and of the inputs.

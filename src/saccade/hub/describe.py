@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from saccade.hub.family import Family, Head, families
+from saccade.hub.family import Family, Head, Shapes, families
 from saccade.hub.keys import START, TOKENS
-from saccade.hub.load import Shapes, shapes_of
+from saccade.hub.load import shapes_of
 from saccade.hub.place import weights_of
 from saccade.hub.template import Place, Written, resolved, written
 from saccade.nearest import nearest

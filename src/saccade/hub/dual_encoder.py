@@ -147,8 +147,6 @@ def family(name: str, template: Any, images: Mapping[str, Any], classifies: Head
     classifier = f'{name}ForImageClassification'
     return Family(
         template,
-        prefix='',
-        copies={},
         heads={classifier: (classifies,)},
         trunks={classifier: Trunk(images, _one_image)},
         inputs=_inputs,

@@ -29,7 +29,9 @@ _DISCRIMINATOR = (
     *affine('discriminator_predictions.dense_prediction', 'tokens_head/output'),
 )
 
-_MASKED = masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', EXACT_GELU)
+_MASKED = masked(
+    'generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', activation=EXACT_GELU
+)
 _LABELS = pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()), EXACT_GELU)
 
 HEADS = {

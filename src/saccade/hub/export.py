@@ -18,7 +18,7 @@ from flax.traverse_util import flatten_dict
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub.adapter import CONFIG, FILE, Adapter, adapter_tensors
 from saccade.hub.describe import Description, describe
-from saccade.hub.place import Shapes
+from saccade.hub.family import Shapes
 from saccade.hub.store import tensors_of, write_file, write_tensors
 from saccade.hub.tokenizer import special_ids, write_tokenizer
 from saccade.types import Params, Part, UserError

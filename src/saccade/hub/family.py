@@ -22,6 +22,8 @@ from saccade.hub.template import filled
 from saccade.trust import trusted
 from saccade.types import LayerContext, UserError
 
+Shapes = Mapping[str, tuple[int, ...]]  # of parameters, by path
+Order = Callable[[Shapes, str], np.ndarray]
 Table = Callable[[int, int], np.ndarray]  # (rows, columns) -> table
 Inputs = Callable[[Mapping[str, Any]], tuple[Any, ...]]  # config.json -> arguments of the model's `init`
 
@@ -59,7 +61,7 @@ class Weight:
     without: str = ''
     instead: str = ''
     read_only: bool = False
-    order: Callable[[Mapping[str, tuple[int, ...]], str], np.ndarray] | None = None
+    order: Order | None = None
     joined: tuple[str, ...] = ('',)
     layers: range = range(0)
 
@@ -137,10 +139,10 @@ class Family:
     Attributes:
         template: spec of the model, as under config.model, with leaves for what config.json says (`hub.template`).
         weights: every tensor of every model of the family; one is asked for if the model at hand has its parameters.
+        keys: of their config.json, but for those that `spec`, `heads` and `inputs` read.
         prefix: may stand before each name, or be absent.
         copies: tensors that may be stored next to the one they are tied to; name -> name.
         ignored: a regular expression of the names that hold no parameter.
-        keys: of their config.json, but for those that `spec`, `heads` and `inputs` read.
         older: how names end in older folders -> how they end in `weights`.
         heads: by the architecture that config.json names. Tensors of another architecture's heads may be stored too, in
             a family without `architecture`.
@@ -158,10 +160,10 @@ class Family:
 
     template: Any
     weights: tuple[Weight, ...]
-    prefix: str
-    copies: Mapping[str, str]
-    ignored: str
     keys: Keys
+    prefix: str = ''
+    copies: Mapping[str, str] = field(default_factory=dict)
+    ignored: str = ''
     older: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
     trunks: Mapping[str, Trunk] = field(default_factory=dict)
@@ -172,7 +174,7 @@ class Family:
     architecture: str = ''
     outside: str = ''
     model_type: str = ''
-    sizes: Callable[[Mapping[str, tuple[int, ...]]], dict[str, Any]] = lambda shapes: {}
+    sizes: Callable[[Shapes], dict[str, Any]] = lambda shapes: {}
 
     def spec(self, config: Mapping[str, Any], heads: tuple[Head, ...] = ()) -> dict[str, Any]:
         """Return the spec of the model that config.json describes, with these heads.

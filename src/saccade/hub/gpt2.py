@@ -54,7 +54,6 @@ FAMILY = family(
         Weight('lm_head.weight', 'V D -> D V', ('head',)),
     ),
     prefix='transformer.',
-    copies={'lm_head.weight': 'wte.weight'},
     ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and its fill value
     keys=Keys(
         required={**CAUSAL, 'scale_attn_by_inverse_layer_idx': False, 'add_cross_attention': False},

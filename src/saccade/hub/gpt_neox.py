@@ -38,7 +38,6 @@ FAMILY = family(
         Weight('embed_out.weight', 'V D -> D V', ('head',)),
     ),
     prefix='gpt_neox.',
-    copies={'embed_out.weight': 'embed_in.weight'},
     older={'lm_head.weight': 'embed_out.weight'},  # within transformers
     ignored=r'layers\.\d+\.attention\.(rotary_emb\.inv_freq|(masked_)?bias)',
     keys=Keys(

@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from saccade.build import fields
@@ -46,7 +47,7 @@ class ClassifierDropout(Rate):
         return read(config, self.key, float, read(config, Words.dropout, float))
 
 
-_WITHOUT_KEY = Free(0.0)
+_WITHOUT_KEY, _NONE = Free(0.0), MappingProxyType[str, Any]({})
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,18 @@ class Output:
     dropout: Any = _WITHOUT_KEY
 
 
-def masked(hidden: str, normed: str, output: str, function: Any = HIDDEN_ACTIVATION) -> Head:
-    """The head 'masked', by their names of its layers; the output layer's kernel is the embedding."""
-    template = {'use': 'head.masked:Masked', 'activation': function, 'norm': LAYER_NORM}
+def masked(hidden: str, normed: str, output: str, required: Mapping[str, Any] = _NONE, **fields: Any) -> Head:
+    """The head 'masked', whose output layer's kernel is the embedding.
+
+    Args:
+        hidden, normed, output: their names of its layers.
+        required: further keys with one supported value.
+        fields: of the head that differ.
+    """
+    template = {'use': 'head.masked:Masked', 'activation': HIDDEN_ACTIVATION, 'norm': LAYER_NORM, **fields}
     bias = Weight(f'{output}.bias', 'V -> V', ('masked_head/bias',))
     weights = (*affine(hidden, 'masked_head/hidden'), *norm(normed, 'masked_head/norm'), bias)
-    return Head('masked', template, weights, {'tie_word_embeddings': True})
+    return Head('masked', template, weights, {'tie_word_embeddings': True, **required})
 
 
 def pooled(hidden: str, output: Output | None = None, function: Any = TANH, place: str = 'first') -> Head:

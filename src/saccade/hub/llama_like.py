@@ -48,6 +48,7 @@ QUERY_KEY_NORMS = tuple(
 
 
 NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
+_NO_KEY = Free(0.0)
 EQUAL_HEADS = {'head_width': HeadWidth('hidden_size', 'num_attention_heads')}
 NO_BIAS = {'bias': False, 'output_bias': False}
 BIAS = Setting('attention_bias', bool, False)
@@ -58,9 +59,15 @@ HEAD_WIDTH = Setting(
 
 
 def template(
-    mixer: Mapping[str, Any], feedforward: Mapping[str, Any], norm: Mapping[str, Any] = NORM
+    mixer: Mapping[str, Any],
+    feedforward: Mapping[str, Any],
+    norm: Mapping[str, Any] = NORM,
+    dropout: Any = _NO_KEY,
 ) -> dict[str, Any]:
-    """Template of a decoder like Llama. Args: fields of its mixer and feed-forward layer that differ; its norms."""
+    """Template of a decoder like Llama.
+
+    Args: mixer, feedforward, fields of these parts that differ; norm; dropout, of the outputs of both parts.
+    """
     return {
         'use': 'model.decoder:Decoder',
         'vocabulary': Setting('vocab_size', int),
@@ -80,7 +87,7 @@ def template(
                 'heads': Setting('num_attention_heads', int),
                 'key_value_heads': GROUPS,
                 'head_width': HEAD_WIDTH,
-                'dropout': Free(0.0),
+                'dropout': dropout,
                 'mask': {'use': 'ops.mask:Causal'},
                 'position': Rope().template(),
                 'kernel': Kernel('attention_dropout', 0.0),
@@ -90,7 +97,7 @@ def template(
                 'use': 'feedforward.gated:Gated',
                 'activation': Activation('hidden_act', 'silu'),
                 'width': InnerWidth('intermediate_size', 'hidden_size'),
-                'dropout': Free(0.0),
+                'dropout': dropout,
                 **feedforward,
             },
         },
@@ -102,7 +109,6 @@ def family(architecture: str, template: Mapping[str, Any], keys: Keys, **more: A
     fields = {
         'weights': WEIGHTS,
         'prefix': 'model.',
-        'copies': {'lm_head.weight': 'embed_tokens.weight'},
         'ignored': r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
         'heads': of_decoder(architecture.removesuffix('ForCausalLM')),
         'outside': r'(lm_head|score|qa_outputs)\..*',

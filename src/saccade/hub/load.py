@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a Hugging Face folder: config.json becomes a spec of our parts, the safetensors our parameters."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +16,9 @@ from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
 from saccade.hub.download import local
-from saccade.hub.family import Family, Head, find_family
+from saccade.hub.family import Family, Head, Shapes, find_family
 from saccade.hub.leaves import Leaves
-from saccade.hub.place import Shapes, place
+from saccade.hub.place import place
 from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.paths import expanded, read_text
@@ -96,14 +96,31 @@ def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = '
         )
 
 
-def spec_of(path: str | Path) -> dict[str, Any]:
+def spec_of(path: str | Path, heads: Collection[str] = ()) -> dict[str, Any]:
     """Return the spec of the model in a folder, read only from its `config.json`.
+
+    Args:
+        heads: names of new heads. A folder of a model without heads, as a language model, is then the model under these
+            heads in its family, without any head, if it has the parameters.
 
     Raises:
         UserError: the file is missing or damaged; the family or a setting of the model is not supported.
     """
     with _opened(path) as folder:
-        return _described(read_json(folder / 'config.json'))[-1]
+        family, settings, _, spec = _described(read_json(folder / 'config.json'))
+        return _under(family, settings, spec, {*heads}) if heads and 'heads' not in spec else spec
+
+
+def _under(family: Family, settings: Settings, spec: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return the spec of the model under heads with these names; `spec` itself if it lacks the parameters."""
+    there = shapes_of(spec, family.inputs_of(settings)).items()
+    for architecture, heads in family.heads.items():
+        if {head.name for head in heads} == names:
+            asked = Settings({**settings, 'architectures': [architecture]})
+            found = family.spec(asked)
+            if shapes_of(found, family.inputs_of(asked)).items() <= there:
+                return found | {'heads': {}}
+    return spec
 
 
 def model_type(path: str | Path) -> str:

@@ -8,21 +8,19 @@ ours queries first.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from saccade.hub.causal import template
-from saccade.hub.family import Family, Weight
+from saccade.hub.causal import family, template
+from saccade.hub.delta_rule import MIXER, convolution, decaying
+from saccade.hub.family import Shapes, Weight
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import read, shortened
+from saccade.hub.setting import read
 from saccade.hub.template import Activation, Both, Config, Free, OneOf, Setting
 from saccade.types import UserError
 
 _TRAINED_ON = 2048  # tokens, for the published models; the state has no bound
-_NO_LIMIT = [0.0, math.inf], [0.0, {'__float__': 'Infinity'}]  # as versions 4 and 5 of transformers write it
-_MIXER = 'layers/*/mixer'
 _RMS = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('layer_norm_epsilon', float, 1e-5)}
 _GROUPS = Setting('n_groups', int)
 
@@ -31,23 +29,18 @@ def _width(config: Config) -> int:
     width, inner = read(config, 'hidden_size', int), read(config, 'num_heads', int) * read(config, 'head_dim', int)
     if width * read(config, 'expand', int) != inner:
         raise UserError(f'config.json: expand times hidden_size is {width * config["expand"]}, but heads have {inner}')
-    limit = [*(config.get('time_step_limit') or _NO_LIMIT[0])]
-    if limit not in _NO_LIMIT:
-        raise UserError(
-            f'config.json: time_step_limit is {shortened(limit)}, which cannot be represented; only 0 to Infinity can'
-        )
     return width
 
 
 def _sizes(width: int) -> dict[str, Any]:
-    def expand(settings: Mapping[str, Any]) -> float:
+    def expand(settings: Config) -> float:
         inner = settings['num_heads'] * settings['head_dim']
         return inner / width if inner % width else inner // width
 
     return {'hidden_size': width, 'expand': expand}
 
 
-def _values_last(shapes: Mapping[str, tuple[int, ...]], path: str) -> np.ndarray:
+def _values_last(shapes: Shapes, path: str) -> np.ndarray:
     stem = path.rpartition('/convolution/')[0]
     query, value = (math.prod(shapes[f'{stem}/{name}'][-2:]) for name in ('query', 'value'))
     values, keys, queries = np.split(np.arange(value + 2 * query), [value, value + query])
@@ -68,12 +61,7 @@ _BLOCK = {
         'dropout': Free(0.0),
         'activation': Activation('hidden_act', 'silu'),
         'gate': {'use': 'jax.nn:silu'},
-        'convolution': {
-            'use': 'recurrent.mixer.convolution:Convolution',
-            'size': Setting('conv_kernel', int, 4),
-            'depthwise': True,
-            'bias': Setting('use_conv_bias', bool, True),
-        },
+        'convolution': convolution(Setting('conv_kernel', int, 4), Setting('use_conv_bias', bool, True)),
         'output_norm': OneOf(
             lambda config: 'one' if read(config, 'n_groups', int) == 1 else 'more',
             {'one': _RMS, 'more': {**_RMS, 'use': 'norm.group_rms:GroupRMSNorm', 'groups': _GROUPS}},
@@ -81,33 +69,26 @@ _BLOCK = {
     },
 }
 
-FAMILY = Family(
-    template(
-        _RMS, _BLOCK, context_length=Free(_TRAINED_ON), width=Both(_width, _sizes), dropout=Free(0.0)
-    ),
+FAMILY = family(
+    template(_RMS, _BLOCK, context_length=Free(_TRAINED_ON), width=Both(_width, _sizes), dropout=Free(0.0)),
     (
         Weight('embeddings.weight', 'V D -> V D', ('embedding',)),
-        Weight('layers.*.norm.weight', 'D -> D', (f'{_MIXER}_norm/scale',)),
+        Weight('layers.*.norm.weight', 'D -> D', (f'{MIXER}_norm/scale',)),
         Weight(
             'layers.*.mixer.in_proj.weight',
             ('(N V) D -> D N V', '(N V) D -> D N V', '(K H) D -> D K H', '(K H) D -> D K H', 'N D -> D N'),
-            tuple(f'{_MIXER}/{name}' for name in ('gate', 'value', 'key', 'query', 'step')),
+            tuple(f'{MIXER}/{name}' for name in ('gate', 'value', 'key', 'query', 'step')),
         ),
-        Weight('layers.*.mixer.conv1d.weight', 'C 1 M -> M C', (f'{_MIXER}/convolution/output',), order=_values_last),
-        Weight('layers.*.mixer.conv1d.bias', 'C -> C', (f'{_MIXER}/convolution/bias',), order=_values_last),
-        Weight('layers.*.mixer.A_log', 'N -> N', (f'{_MIXER}/log_rate',)),
-        Weight('layers.*.mixer.dt_bias', 'N -> N', (f'{_MIXER}/step_bias',)),
-        Weight('layers.*.mixer.D', 'N -> N', (f'{_MIXER}/skip',)),
-        Weight('layers.*.mixer.norm.weight', 'F -> F', (f'{_MIXER}/output_norm/scale',)),
-        Weight('layers.*.mixer.out_proj.weight', 'D (N V) -> N V D', (f'{_MIXER}/output',)),
+        *decaying('mixer', order=_values_last),
+        Weight('layers.*.mixer.conv1d.bias', 'C -> C', (f'{MIXER}/convolution/bias',), order=_values_last),
+        Weight('layers.*.mixer.D', 'N -> N', (f'{MIXER}/skip',)),
+        Weight('layers.*.mixer.norm.weight', 'F -> F', (f'{MIXER}/output_norm/scale',)),
         Weight('norm_f.weight', 'D -> D', ('norm/scale',)),
         Weight('lm_head.weight', 'V D -> D V', ('head',)),
     ),
     prefix='backbone.',
-    copies={'lm_head.weight': 'embeddings.weight'},
-    ignored='',
     keys=Keys(
-        required={**CAUSAL, 'use_bias': False},
+        required={**CAUSAL, 'use_bias': False, 'time_step_limit': [0.0, math.inf]},
         harmless=(
             'residual_in_fp32', 'rescale_prenorm_residual',
             'time_step_floor', 'time_step_max', 'time_step_min', 'time_step_rank',

@@ -12,12 +12,13 @@ from typing import Any
 from saccade.hub.encoder import affine, attention, fused, norm
 from saccade.hub.encoder import trunk as bert
 from saccade.hub.family import Family, Head, Weight
-from saccade.hub.heads import LABELS, TWO
+from saccade.hub.heads import LABELS, TWO, masked
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import layers, listed
+from saccade.hub.llama_like import template
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
-from saccade.hub.template import Activation, Both, Config, Free, InnerWidth, Kernel, MismatchError, Rate, Setting, named
+from saccade.hub.template import Activation, Both, Config, Kernel, MismatchError, Rate, Setting, named
 from saccade.ops.mask import Window
 from saccade.types import Part
 
@@ -47,18 +48,8 @@ def _half(config: Config) -> dict[str, Any]:
 def _block(rope: Rope, mask: Any) -> dict[str, Any]:
     mixer = {'mask': mask, 'output_bias': _BIAS, 'position': rope.template()}
     rates = {'dropout': Rate('attention_dropout', default=0.0), 'kernel': Kernel('attention_dropout', 0.0)}
-    return {
-        'use': 'block.pre_norm:PreNorm',
-        'norm': _NORM,
-        'mixer': attention(bias=_BIAS) | mixer | rates,
-        'feedforward': {
-            'use': 'feedforward.gated:Gated',
-            'activation': Activation('hidden_activation', 'gelu'),
-            'width': InnerWidth('intermediate_size', 'hidden_size'),
-            'bias': Setting('mlp_bias', bool, False),
-            'dropout': Free(0.0),
-        },
-    }
+    feedforward = {'activation': Activation('hidden_activation', 'gelu'), 'bias': Setting('mlp_bias', bool, False)}
+    return template(attention(bias=_BIAS) | mixer | rates, feedforward, _NORM)['block']
 
 
 _BLOCKS = {
@@ -90,23 +81,14 @@ _HIDDEN = {
     'activation': Activation('classifier_activation', 'gelu'),
     'hidden_bias': Setting('classifier_bias', bool, False),
 }
-_MASKED = Head(
-    'masked',
-    {'use': 'head.masked:Masked', **_HIDDEN, 'norm': _NORM},
-    (
-        *affine('head.dense', 'masked_head/hidden'),
-        *norm('head.norm', 'masked_head/norm'),
-        Weight('decoder.bias', 'V -> V', ('masked_head/bias',)),
-    ),
-    {'tie_word_embeddings': True, 'decoder_bias': True},
-)
+_MASKED = masked('head.dense', 'head.norm', 'decoder', {'decoder_bias': True}, **_HIDDEN, norm=_NORM)
 
 
 def _scores(name: str, classes: Any, **use: Any) -> Head:
-    template = {**use, **_HIDDEN, 'hidden_norm': _NORM, 'classes': classes, 'dropout': _DROPOUT}
+    fields = {**use, **_HIDDEN, 'hidden_norm': _NORM, 'classes': classes, 'dropout': _DROPOUT}
     stem = f'{name}_head'
     weights = (*affine('head.dense', f'{stem}/hidden'), *norm('head.norm', f'{stem}/hidden_norm'))
-    return Head(name, template, (*weights, *affine('classifier', f'{stem}/output')))
+    return Head(name, fields, (*weights, *affine('classifier', f'{stem}/output')))
 
 
 _DROPOUT = Rate('classifier_dropout', default=0.0)
@@ -141,7 +123,6 @@ FAMILY = Family(
     ),
     prefix='model.',
     copies={'decoder.weight': 'embeddings.tok_embeddings.weight'},
-    ignored='',
     keys=Keys(
         required={'sliding_window': None, 'rope_scaling': None},
         harmless=(

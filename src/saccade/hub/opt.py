@@ -54,8 +54,6 @@ FAMILY = family(
         Weight('lm_head.weight', 'V E -> E V', ('head',)),
     ),
     prefix='model.',
-    copies={'lm_head.weight': 'decoder.embed_tokens.weight'},
-    ignored='',
     keys=Keys(
         required=CAUSAL,
         harmless=('layerdrop',),

@@ -54,7 +54,6 @@ FAMILY = family(
         Weight('lm_head.bias', 'V -> V', ('head_bias',)),
     ),
     prefix='model.',
-    copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'layers\.\d+\.self_attn\.rotary_emb\.inv_freq',
     keys=Keys(required=CAUSAL, defaults={'hidden_act': 'gelu_new', 'resid_pdrop': 0.0, 'attention_dropout': 0.0}),
     heads=of_decoder('Phi', SEQUENCES, TOKENS),

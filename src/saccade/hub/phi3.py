@@ -13,7 +13,6 @@ from saccade.hub.llama_like import EQUAL_HEADS, FEEDFORWARD, MIXER, NO_BIAS, WEI
 from saccade.hub.template import Rate
 from saccade.hub.windows import WINDOW, SlidingWindow
 
-_DROPOUT = Rate('resid_pdrop', default=0.0)
 _QKV = tuple(f'{MIXER}/{name}' for name in ('query', 'key', 'value'))
 _FUSED = (
     Weight('layers.*.self_attn.qkv_proj.weight', ('(N H) D -> D N H', *2 * ('(K H) D -> D K H',)), _QKV),
@@ -22,14 +21,11 @@ _FUSED = (
 
 FAMILY = family(
     'Phi3ForCausalLM',
-    template(
-        {**NO_BIAS, **EQUAL_HEADS, 'mask': SlidingWindow(), 'dropout': _DROPOUT}, {'bias': False, 'dropout': _DROPOUT}
-    ),
+    template({**NO_BIAS, **EQUAL_HEADS, 'mask': SlidingWindow()}, {'bias': False}, dropout=Rate('resid_pdrop')),
     Keys(
         required={**WINDOW, 'partial_rotary_factor': 1.0},
         harmless=('embd_pdrop', 'original_max_position_embeddings'),
-        defaults={'rms_norm_eps': 1e-5},
-        nullable=('sliding_window',),
+        defaults={'rms_norm_eps': 1e-5, 'resid_pdrop': 0.0},
     ),
     heads=of_decoder('Phi3', SEQUENCES, TOKENS),
     like='llama',

@@ -10,13 +10,12 @@ from math import prod
 import numpy as np
 from einops import rearrange
 
-from saccade.hub.family import ZEROS, Family, Head, Table, Weight
+from saccade.hub.family import ZEROS, Family, Head, Shapes, Table, Weight
 from saccade.hub.leaves import Leaves
 from saccade.hub.tensors import Tensors
 from saccade.layer_paths import numbers
 from saccade.types import UserError
 
-Shapes = Mapping[str, tuple[int, ...]]
 _ROUNDING = 2e-3  # half a step of bfloat16 at 1, the largest value of a table
 
 

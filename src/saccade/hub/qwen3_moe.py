@@ -15,14 +15,11 @@ from saccade.hub.template import Both, Setting
 from saccade.hub.windows import WINDOW
 
 _MODEL = template({'bias': BIAS, 'output_bias': BIAS, 'head_norm': NORM}, {'bias': False})
-_EXPERTS = Both(
-    lambda config: read(config, 'num_local_experts', int),
-    lambda count: {'num_experts': count, 'num_local_experts': count},  # in version 4, and 5, of transformers
-)
+# By its name in published folders, which version 5 of transformers reads as the other.
+_EXPERTS = Both(lambda config: read(config, 'num_local_experts', int), lambda count: {'num_experts': count})
 _MIXTURE = mixture(_EXPERTS, 'moe_intermediate_size', Setting('norm_topk_prob', bool, False))
 
 _BLOCKS = {'sparse': {**_MODEL['block'], 'feedforward': _MIXTURE}, 'dense': _MODEL['block']}
-
 
 FAMILY = family(
     'Qwen3MoeForCausalLM',
@@ -38,9 +35,5 @@ FAMILY = family(
         },
     ),
     like='llama',
-    weights=(
-        *WEIGHTS,
-        *QUERY_KEY_NORMS,
-        *weights('mlp'),
-    ),
+    weights=(*WEIGHTS, *QUERY_KEY_NORMS, *weights('mlp')),
 )  # fmt: skip

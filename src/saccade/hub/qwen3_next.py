@@ -7,7 +7,7 @@ Qwen Team 2025, https://huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct; names a
 tensor has queries and gates of attention, and others the projections of Gated DeltaNet, a head after another.
 """
 
-from saccade.hub.delta_rule import KINDS, MIXER, delta, interleaved, own
+from saccade.hub.delta_rule import KINDS, MIXER, decaying, delta, interleaved, own
 from saccade.hub.experts import mixture, only_dense, shared, sparse_or_dense, weights
 from saccade.hub.family import Weight, instead
 from saccade.hub.keys import CAUSAL, Keys
@@ -49,11 +49,8 @@ _DELTA = (
         'query': '(K H) D -> D K H', 'key': '(K H) D -> D K H', 'value': _HEADS, 'gate': _HEADS,
     }),
     interleaved('linear_attn.in_proj_ba', 'query', {'write': 'N D -> D N', 'step': 'N D -> D N'}),
-    Weight('layers.*.linear_attn.conv1d.weight', 'C 1 M -> M C', (f'{MIXER}/convolution/output',)),
-    Weight('layers.*.linear_attn.dt_bias', 'N -> N', (f'{MIXER}/step_bias',)),
-    Weight('layers.*.linear_attn.A_log', 'N -> N', (f'{MIXER}/log_rate',)),
+    *decaying('linear_attn'),
     Weight('layers.*.linear_attn.norm.weight', 'V -> V', (f'{MIXER}/head_norm/scale',)),
-    Weight('layers.*.linear_attn.out_proj.weight', 'D (N V) -> N V D', (f'{MIXER}/output',)),
 )  # fmt: skip
 _LLAMA = instead(WEIGHTS, _GATED, *QUERY_KEY_NORMS)
 

@@ -15,7 +15,7 @@ _BEFORE = _PADDING + 1
 
 WEIGHTS = (*embeddings(skipped=_BEFORE), *BERT_LAYERS)
 
-_MASKED = masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', EXACT_GELU)
+_MASKED = masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', activation=EXACT_GELU)
 _LABELS = pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()))
 
 HEADS = {

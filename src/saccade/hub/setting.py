@@ -96,6 +96,7 @@ def require(config: Mapping[str, Any], key: str, value: Any) -> None:
         UserError: it has another value.
     """
     given = config.get(key)
+    given = [*given] if isinstance(given, tuple) else given  # a list of JSON, as a config class has it
     if given is not None and given != value:
         words = f'is {shortened(given)}, which cannot be represented; only {value!r} can'
         raise UserError(f'{_where(config, key)} {words}')

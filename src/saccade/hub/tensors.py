@@ -139,7 +139,7 @@ def read_json(path: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or does not hold a JSON object.
     """
     try:
-        value = json.loads(read_text(path))
+        value = json.loads(read_text(path), object_hook=_finite_or_not)
     except OSError as error:
         raise UserError(f'{path.name}: cannot be read: {error.strerror}') from None
     except (ValueError, RecursionError) as error:
@@ -147,6 +147,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f'{path.name}: must hold a JSON object')
     return value
+
+
+def _finite_or_not(found: dict[str, Any]) -> Any:
+    """Return an object of a JSON file. Version 5 of transformers writes an infinite number as an object."""
+    return float(str(found['__float__'])) if found.keys() == {'__float__'} else found
 
 
 def _paths(folder: Path) -> list[Path]:

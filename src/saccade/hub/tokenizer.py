@@ -3,7 +3,7 @@
 """Tokenizers as transformers opens them: tokenizer.json with its special tokens, and tokenizer_config.json."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ import tokenizers
 from tokenizers import processors
 
 from saccade.data.caption.frame import CaptionFrame
-from saccade.data.rows.frame import CLOSES, OPENS
+from saccade.data.rows.frame import CLOSES, OPENS, Frame
 from saccade.data.rows.pair_frame import PairFrame
-from saccade.data.tokenizer.tokenizer import CONFIG, FILE, UNKNOWN, Tokenizer
+from saccade.data.tokenizer.tokenizer import CONFIG, FILE, UNKNOWN, Around, Piece, Tokenizer
 from saccade.model.dual_encoder import DualEncoder
 from saccade.model.encoder import Encoder
 from saccade.model.encoder_decoder import EncoderDecoder
@@ -42,24 +42,26 @@ def special_ids(tokenizer: Tokenizer, model: Part) -> dict[str, int | None]:
         frame = PairFrame.of(tokenizer, 1, 1)
         return ids | {'decoder_start_token_id': frame.start, 'forced_eos_token_id': None}
     if model.target is Reread:  # there its head reads the last of these tokens
-        return ids | {'eos_token_id': tokenizer.special(*CLOSES, role='sep_token')}
+        last = Frame.of(tokenizer, 1).single[-1].token
+        if last is None:
+            raise UserError('transformers reads this model at the end token, and the tokenizer puts none after a text')
+        return ids | {'eos_token_id': last}
     return ids
 
 
 def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Mapping[str, Any]) -> None:
     """Write tokenizer.json and tokenizer_config.json.
 
-    The special tokens that our data put around a text are added by the tokenizer itself there: [CLS] and [SEP] for an
-    encoder and a model that reads twice, those around a caption, the end after the source of an encoder-decoder, and
-    none for a decoder.
+    The special tokens that our data put around a text are added by the tokenizer itself there: as in the rows of an
+    encoder and of a model that reads twice, around a caption, and around the source of an encoder-decoder.
 
     Args:
         config: config.json, which says how many types of tokens there are.
     """
     backend = tokenizers.Tokenizer.from_str(tokenizer.backend.to_str())
-    framed = _post_processor(tokenizer, model)
-    if framed is not None:
-        backend.post_processor = framed
+    rows = _rows(tokenizer, model)
+    if rows and rows[0] != tokenizer.pieces(1):  # or else it also makes the rows of two texts
+        backend.post_processor = _post_processor(tokenizer, *rows)
     backend.save(str(folder / FILE))
     inputs = ['input_ids', *(['token_type_ids'] if config.get('type_vocab_size', 0) > 1 else []), 'attention_mask']
     texts = config.get('text_config', config)
@@ -74,33 +76,33 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Map
     (folder / CONFIG).write_text(json.dumps(settings, indent=2, ensure_ascii=False) + '\n')
 
 
-def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
-    """Return the post-processor that puts around a text what our data put there; None to keep that of the tokenizer."""
+def _rows(tokenizer: Tokenizer, model: Part) -> tuple[tuple[Piece, ...], ...]:
+    """Return the rows that our data make of one text and of two; none for a decoder, which begins with any text."""
     if model.target in (Encoder, Reread):
-        opens, closes = (
-            tokenizer.special(*names, role=role) for names, role in ((OPENS, 'cls_token'), (CLOSES, 'sep_token'))
-        )
-        if tokenizer.around == ((opens,), (closes,)):
-            return None  # it may put other tokens between the texts of a pair
-        first, last = tokenizer.token(opens), tokenizer.token(closes)
-        return processors.TemplateProcessing(
-            single=f'{first} $A {last}',
-            pair=f'{first} $A {last} $B:1 {last}:1',
-            special_tokens=[(first, opens), (last, closes)],
-        )
-    if tokenizer.around is not None:
-        return None
+        frame = Frame.of(tokenizer, 1)
+        return frame.single, frame.pair
     if model.target is DualEncoder:
-        frame = CaptionFrame.of(tokenizer, 1)
-        opens, closes = ([(tokenizer.token(number), number) for number in ids] for ids in (frame.opens, frame.closes))
-        single = ' '.join([*(token for token, _ in opens), '$A', *(token for token, _ in closes)])
-        return processors.TemplateProcessing(single=single, special_tokens=[*opens, *closes])
-    if model.target is EncoderDecoder:
-        end = tokenizer.token(tokenizer.end)
-        return processors.TemplateProcessing(
-            single=f'$A {end}', pair=f'$A {end} $B {end}', special_tokens=[(end, tokenizer.end)]
-        )
-    return None
+        caption = CaptionFrame.of(tokenizer, 1)
+        around = Around(caption.opens, caption.closes)
+    elif model.target is EncoderDecoder:
+        around = PairFrame.of(tokenizer, 1, 1).around
+    else:
+        return ()
+    single = *map(Piece, around.before), Piece(None), *map(Piece, around.after)
+    return single, (*single, *single)
+
+
+def _post_processor(tokenizer: Tokenizer, single: Sequence[Piece], pair: Sequence[Piece]) -> Any:
+    """Return the post-processor that makes these rows of one text and of two."""
+    used = {piece.token for piece in single if piece.token is not None}
+    names = {token: tokenizer.token(token) for token in used}
+
+    def template(pieces: Sequence[Piece]) -> list[str]:
+        texts = iter(('$A', '$B'))
+        return [f'{next(texts) if token is None else names[token]}:{kind}' for token, kind in pieces]
+
+    tokens = [(name, token) for token, name in names.items()]
+    return processors.TemplateProcessing(single=template(single), pair=template(pair), special_tokens=tokens)
 
 
 def _roles(tokenizer: Tokenizer) -> dict[str, str]:

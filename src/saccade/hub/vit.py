@@ -13,8 +13,6 @@ FAMILY = Family(
     trunk(tokens=1),
     weights({'cls_token': 'embed/token'}),
     prefix='vit.',
-    copies={},
-    ignored='',
     keys=KEYS,
     heads={'ViTModel': (POOLER,), 'ViTForImageClassification': (CLASSIFIER,)},
     inputs=image,

@@ -101,7 +101,11 @@ class TransformerBase(Module):
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         x, context = self.embed(name='embed')(inputs, context, width, table)
         if x.shape[1] > self.context_length:
-            raise UserError(f'a sequence of {x.shape[1]} tokens does not fit the context of {self.context_length}')
+            raise UserError(
+                f'a sequence of {x.shape[1]} tokens does not fit the context of {self.context_length}; shorten the '
+                'rows: data.context_length, or data.source_context_length of a source, must be at most '
+                f'{self.context_length}'
+            )
         return self.embedding_scale * x, context
 
     def _contextual(

@@ -6,7 +6,8 @@
     answer = the span i..j of the highest  log p(i) + log p(j)  over all windows on the context
 
 Devlin et al. 2019, "BERT", sections 4.2 and 4.3, https://arxiv.org/abs/1810.04805. The target of a window without the
-answer is [CLS]. Differences: p is over the window and [CLS] here, in BERT also over question, separators and padding;
+answer is the first token, [CLS]. Differences: p is over the window and [CLS] here, in BERT also over question,
+separators and padding;
 spans of several windows are compared by log p here, in BERT by logits, which have no common scale.
 """
 
@@ -90,7 +91,7 @@ class SpanQA(ReadsHead):
 
     architecture: ClassVar[str] = 'ForQuestionAnswering'
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
-    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'types', 'start', 'stop', 'example')
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'window', 'start', 'stop', 'example')
     reports: ClassVar[tuple[Metric, ...]] = (LOSS, *(ACCURACY.prefixed(end) for end in ENDS))
     evaluates: ClassVar[tuple[Metric, ...]] = answered.reports
     then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
@@ -105,7 +106,7 @@ class SpanQA(ReadsHead):
         return {'loss': Total(total, counts.sum()), **accuracies}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return the logits of the answer's start and stop, -inf at positions outside the context and [CLS]."""
+        """Return the logits of the answer's start and stop, -inf outside the window and the first token."""
         return self._logits(Forward(model, params), batch)
 
     def evaluate(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
@@ -137,7 +138,7 @@ class SpanQA(ReadsHead):
 
     def _logits(self, forward: Forward, batch: Batch) -> dict[str, Float[Array, 'B T']]:
         # Image positions precede the positions of the row's text.
-        scores = self.read(forward, batch)[:, -batch['types'].shape[-1] :]
+        scores = self.read(forward, batch)[:, -batch['window'].shape[-1] :]
         if scores.shape[-1] != len(ENDS):
             raise UserError(
                 f"task.span_qa:SpanQA reads starts and stops: the head 'tokens' needs classes=2, not {scores.shape[-1]}"
@@ -156,10 +157,8 @@ def most_frequent(train: Any, validation: Any, vocabulary: int, /) -> dict[str, 
 
 
 def places(batch: Batch) -> Bool[Array, 'B T']:
-    """Return True where an answer may start and stop: at [CLS], and in the second text without its closing [SEP]."""
-    second = batch['types'] == 1
-    inside = second & jnp.pad(second[:, 1:], ((0, 0), (0, 1)))
-    return inside.at[:, 0].set(True)
+    """Return True where an answer may start and stop: in the window of the context, and at the first token."""
+    return (batch['window'] == 1).at[:, 0].set(True)
 
 
 def _log_p(logits: Float[np.ndarray, 'R T']) -> Float[np.ndarray, 'R T']:

@@ -5,7 +5,7 @@
 import copy
 import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -369,9 +369,13 @@ def params_of(path: str, like: Mapping[str, Any] | None = None) -> Params:
     return hub.load(path, like).params if is_hub(path) else open_run(path).params
 
 
-def spec_of(path: str, part: str = '') -> dict[str, Any]:
-    """Return the model of a run or of a Hugging Face directory, or a part of it, as a config.model."""
-    spec = hub.spec_of(path) if is_hub(path) else Workdir.existing(path).read_config()['model']
+def spec_of(path: str, part: str = '', heads: Collection[str] = ()) -> dict[str, Any]:
+    """Return the model of a run or of a Hugging Face directory, or a part of it, as a config.model.
+
+    Args:
+        heads: names of new heads on the model of a directory.
+    """
+    spec = hub.spec_of(path, heads) if is_hub(path) else Workdir.existing(path).read_config()['model']
     require_trusted({'model': spec}, path)
     return _part_of(spec, (path, part))
 

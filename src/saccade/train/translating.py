@@ -18,6 +18,8 @@ from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained, open_trained
 from saccade.types import DecodingSearch, Part, Seq2Seq, UserError
 
+LENGTH_PENALTY = 0.6
+
 
 @dataclass(frozen=True)
 class TranslationOptions:
@@ -50,12 +52,21 @@ def open_translator(asked: TranslationOptions) -> Translator:
         UserError: the path is neither, or the model is not a sequence-to-sequence model.
     """
     trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype)
+    return translator_of(trained, asked.beams, asked.alpha, asked.start, asked.rows)
+
+
+def translator_of(
+    trained: Trained, beams: int = 0, alpha: float = LENGTH_PENALTY, start: str | None = None, rows: int = 1
+) -> Translator:
+    """Return the translator of an opened model. Args: as of `TranslationOptions`.
+
+    Raises:
+        UserError: the model is not a sequence-to-sequence model, or has no such start token.
+    """
     if not isinstance(trained.model, Seq2Seq):
         raise UserError(refused(Part(type(trained.model)), Seq2Seq))
-    frame, search = pair_frame(trained, asked.start), _search(trained, asked)
-    return Translator(
-        trained.model, trained.params, trained.tokenizer, frame, search, rows=asked.rows, step=trained.step
-    )
+    frame, search = pair_frame(trained, start), _search(trained, beams, alpha)
+    return Translator(trained.model, trained.params, trained.tokenizer, frame, search, rows=rows, step=trained.step)
 
 
 def pair_frame(trained: Trained, start: str | None = None) -> PairFrame:
@@ -113,13 +124,13 @@ def open_gap_filler(trained: Trained, mode: str | None) -> GapFiller:
     return GapFiller(translator.in_mode(mode))
 
 
-def _search(trained: Trained, asked: TranslationOptions) -> DecodingSearch:
+def _search(trained: Trained, beams: int, alpha: float) -> DecodingSearch:
     rules, most = FREE, 0
     if trained.generation is not None:
         trained.generation.warn()
         room = trained.model.context_length
         rules, most = trained.generation.rules, trained.generation.most(1, room, room)
-    if asked.beams > 1:
-        return Beam(beams=asked.beams, alpha=asked.alpha, max_tokens=most, rules=rules)
+    if beams > 1:
+        return Beam(beams=beams, alpha=alpha, max_tokens=most, rules=rules)
     given = trained.config.get('task', {}).get('search')
-    return build(given, 'config.task.search')() if given and not asked.beams else Greedy(most, rules)
+    return build(given, 'config.task.search')() if given and not beams else Greedy(most, rules)

@@ -20,7 +20,8 @@ from saccade.types.model import Seq2Seq
 #   segments  [B T] int32     number of the document within its packed row, from 1; 0 is padding
 #   positions [B T] int32     position of the token within its document piece
 # and, for an encoder, depending on its task:
-#   types     [B T] int32     1 for the second of two texts, otherwise 0
+#   types     [B T] int32     type of the token: in BERT 1 for the second of two texts, otherwise 0
+#   window    [B T] int32     1 for the tokens of the context in which the answer to a question may be, otherwise 0
 #   words     [B T] int32     number of the word within its row, from 1; 0 for special tokens and padding
 #   mask      [B] int32       id of [MASK]
 #   row       [B] int32       number of the row in its split
@@ -29,7 +30,7 @@ from saccade.types.model import Seq2Seq
 #   eigenvectors [B F] int32  for graphs: number of the eigenvector at each place of a frame, from 1; 0 for none
 #   value     [B] float32     regression target of the row; NaN for none
 #   labels    [B T] int32     class of each token; IGNORED for none
-#   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], for a row without an answer
+#   start, stop [B] int32     first and last token of the answer; 0, which is often [CLS], for a row without one
 # and, for examples of 2 or 3 texts that are compared by their embeddings: every [B T] above is [B texts T]
 # and, for a sequence-to-sequence model, whose `tokens` begin with the start token:
 #   source    [B S] int32     token ids of the source

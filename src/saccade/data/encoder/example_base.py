@@ -20,7 +20,7 @@ from saccade.data.corpus.records import Records, RecordSource, strings
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.encoder.record_base import FromRecords
 from saccade.data.rows.frame import RowFrame
-from saccade.data.rows.ragged import Ragged, encoded, require_windows, truncated, windows
+from saccade.data.rows.ragged import Ragged, encoded, truncated, windows
 from saccade.data.split import Row, Split
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import UserError
@@ -89,7 +89,7 @@ class Examples(FromRecords):
     def __post_init__(self) -> None:
         if self.pair is not None and self.overlap:
             raise UserError('data.overlap: pairs of texts are truncated and have no chunks; set it to 0')
-        require_windows(self._frame().room(len(self._columns)), self.overlap)
+        super().__post_init__()
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -139,9 +139,11 @@ class Examples(FromRecords):
         return {name: labels[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
 
     def _tokens(self, records: RecordSource, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
+        texts = [encoded(list(strings(records, column)), tokenizer) for column in self._columns]
+        for index in np.flatnonzero(self.frame(tokenizer).empty(*(lengths for _, lengths in texts))):
+            raise UserError(f'{records.place(int(index))}: the text has no tokens, and the tokenizer adds none to it')
         arrays: dict[str, np.ndarray] = {}
-        for number, column in enumerate(self._columns):
-            tokens, lengths = encoded(list(strings(records, column)), tokenizer)
+        for number, (tokens, lengths) in enumerate(texts):
             arrays |= {f'tokens{number}': tokens, f'lengths{number}': lengths}
         return arrays
 

@@ -59,14 +59,11 @@ class Passages(TokenizedBase):
     copies: Count = 1
 
     def __post_init__(self) -> None:
-        if self._room() < 2:
-            raise UserError(
-                f'data.context_length: {self.context_length} tokens leave no room for text between the special tokens'
-            )
+        self._usual()
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, which do not depend on data."""
-        return batch_of(_padding(Frame(self.context_length, 0, 0)), batch_size)
+        return batch_of(_padding(self._usual()), batch_size)
 
     @property
     def _key(self) -> Any:
@@ -78,25 +75,30 @@ class Passages(TokenizedBase):
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
         return (document['text'] for document in each(examples))
 
-    def _room(self) -> int:
-        return Frame(self.context_length, 0, 0).room(self.pairing().texts)
+    def _fitting(self, frame: Frame) -> Frame:
+        if frame.room(self.pairing().texts) < 2:
+            raise UserError(
+                f'data.context_length: {self.context_length} tokens leave no room for text between the special tokens'
+            )
+        return frame
 
     def _arrays(self, source: Corpus, tokenizer: Tokenizer) -> BySplit:
+        room = self.frame(tokenizer).room(self.pairing().texts)
         return {
-            name: self._paired(number, name, _Stream.of(self._divided(documents), tokenizer))
+            name: self._paired(number, name, _Stream.of(self._divided(documents), tokenizer), room)
             for number, (name, documents) in enumerate(source.splits.items())
         }
 
-    def _paired(self, number: int, name: str, stream: '_Stream') -> Arrays:
+    def _paired(self, number: int, name: str, stream: '_Stream', room: int) -> Arrays:
         draws = [np.random.default_rng([number, copy]) for copy in range(self.copies if name == 'train' else 1)]
-        pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, self._room(), draw)]
+        pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, room, draw)]
         if not pairs:
             raise UserError(f'data: the {name} split has no document of two tokens, so there are no targets')
         spans = np.array([(*pair.first, *pair.second, pair.label) for pair in pairs])
         return {'tokens': stream.tokens, 'begins': stream.begins, 'pairs': spans}
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
-        given = dict(frame=frame, mask=tokenizer.special(*MASK), texts=self.pairing().texts)
+        given = dict(frame=frame, mask=tokenizer.special(*MASK, role='mask_token'), texts=self.pairing().texts)
         return {
             name: Split(rows=PassageRows(**found, **given), targets=len(found['pairs']), unit='rows')
             for name, found in arrays.items()

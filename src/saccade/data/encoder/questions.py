@@ -48,7 +48,7 @@ class QuestionWindows:
         windows: tokens of the context in each row.
         places: character offsets (start, stop) in its context of each token of all contexts.
         example: [rows], index of the question.
-        ends: [rows, 2], first and last token of the answer in the row; 0, the index of [CLS], if it is not whole there.
+        ends: [rows, 2], first and last token of the answer in the row; 0, the first index, if it is not whole there.
     """
 
     frame: Frame
@@ -67,7 +67,8 @@ class QuestionWindows:
         example, spans = _windows(contexts.lengths[arrays['about']], frame.room(2) - lengths, stride)
         first, last = arrays['answers'][example].T
         whole = (first >= spans[:, 0]) & (last < spans[:, 1])
-        ends = arrays['answers'][example] - spans[:, :1] + 2 + lengths[example][:, None]
+        _, begins = frame.starts([], [])
+        ends = arrays['answers'][example] - spans[:, :1] + begins + lengths[example][:, None]
         windows = contexts.cut(arrays['about'][example], spans)
         return cls(frame, asked, windows, arrays['places'], example, np.where(whole[:, None], ends, 0))
 
@@ -76,7 +77,9 @@ class QuestionWindows:
 
     def __getitem__(self, row: int) -> Row:
         example, ends = int(self.example[row]), self.ends[row].tolist()
-        return self.frame.row(self.asked[example], self.windows[row]) | _label_row(example, *ends)
+        asked, window = self.asked[example], self.windows[row]
+        inside = self.frame.scattered(0, np.zeros_like(asked), np.ones_like(window))
+        return self.frame.row(asked, window) | {'window': inside} | _label_row(example, *ends)
 
     def padding(self) -> Row:
         """Return a row of padding."""
@@ -84,7 +87,8 @@ class QuestionWindows:
 
     def place(self, row: int, start: int, stop: int) -> tuple[int, int]:
         """Return the character offsets in the context of the tokens of a row from `start` to `stop` (inclusive)."""
-        moved = self.windows.spans[row, 0] - len(self.asked[int(self.example[row])]) - 2
+        _, begins = self.frame.starts(self.asked[int(self.example[row])], [])
+        moved = self.windows.spans[row, 0] - begins
         return int(self.places[start + moved, 0]), int(self.places[stop + moved, 1])
 
     def only(self, examples: np.ndarray) -> 'QuestionWindows':
@@ -154,16 +158,11 @@ class QuestionsBase(TokenizedBase):
     _key: ClassVar[str] = 'questions'
 
     def __post_init__(self) -> None:
-        window = Frame(self.context_length, opens=0, closes=0).room(2) - self.longest_question
-        if self.stride > window:
-            raise UserError(
-                f'data.stride: windows every {self.stride} tokens would skip some: with a question of '
-                f'{self.longest_question} tokens, a context of {self.context_length} has room for {max(window, 0)}'
-            )
+        self._usual()
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, which do not depend on data."""
-        return batch_of(_blank(Frame(self.context_length, opens=0, closes=0)), batch_size)
+        return batch_of(_blank(self._usual()), batch_size)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -196,6 +195,15 @@ class QuestionsBase(TokenizedBase):
 
     def _arrays(self, source: Inquiry, tokenizer: Tokenizer) -> BySplit:
         return {name: _tokenised(questions, tokenizer) for name, questions in source.splits.items()}
+
+    def _fitting(self, frame: Frame) -> Frame:
+        window = frame.room(2) - self.longest_question
+        if self.stride > window:
+            raise UserError(
+                f'data.stride: windows every {self.stride} tokens would skip some: with a question of '
+                f'{self.longest_question} tokens, a context of {self.context_length} has room for {max(window, 0)}'
+            )
+        return frame
 
     def _splits(self, arrays: BySplit, source: Inquiry, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
         splits = {name: self._split(found, source.splits[name], frame) for name, found in arrays.items()}
@@ -258,7 +266,7 @@ def _label_row(example: int, start: int, stop: int) -> Row:
 
 
 def _blank(frame: Frame) -> Row:
-    return frame.padding() | _label_row(-1, 0, 0)
+    return frame.padding() | {'window': frame.scattered(0, [], [])} | _label_row(-1, 0, 0)
 
 
 def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:

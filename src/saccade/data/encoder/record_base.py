@@ -40,11 +40,11 @@ class FromRecords(TokenizedBase):
     overlap: int = 0
 
     def __post_init__(self) -> None:
-        require_windows(self._frame().room(), self.overlap)
+        self._usual()
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, which do not depend on data."""
-        return batch_of(self._padding(self._frame()), batch_size)
+        return batch_of(self._padding(self._usual()), batch_size)
 
     def _open(self, cache: Path) -> Records:
         given = None if self.path else self.name
@@ -53,9 +53,13 @@ class FromRecords(TokenizedBase):
     def _splits(self, arrays: BySplit, source: Records, frame: RowFrame, tokenizer: Tokenizer) -> dict[str, Split]:
         return {name: self._split(found, frame) for name, found in arrays.items()}
 
-    def _frame(self) -> RowFrame:
-        """Return the frame of rows without the ids of special tokens, for use before there is a tokenizer."""
-        return Frame(self.context_length, opens=0, closes=0)
+    def _fitting(self, frame: Frame) -> RowFrame:
+        layout = self._layout(frame)
+        require_windows(layout.room(len(self._columns)), self.overlap)
+        return layout
+
+    def _layout(self, frame: Frame) -> RowFrame:
+        return frame
 
     @property
     @abstractmethod

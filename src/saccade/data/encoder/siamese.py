@@ -19,6 +19,7 @@ from saccade.data.corpus.records import Records, RecordSource
 from saccade.data.encoder.classified import Classified
 from saccade.data.encoder.example_base import Examples, ExampleSplit
 from saccade.data.encoder.valued import Valued
+from saccade.data.rows.frame import Frame
 from saccade.data.rows.ragged import Ragged
 from saccade.data.rows.stacked_frame import StackedFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
@@ -32,16 +33,8 @@ class Siamese(Examples):
 
     pair: str
 
-    def frame(self, processor: Tokenizer) -> StackedFrame:
-        """Return the layout of texts in separate rows, with the special tokens of a tokenizer.
-
-        Raises:
-            UserError: the tokenizer lacks one.
-        """
-        return StackedFrame(super().frame(processor), len(self._columns))
-
-    def _frame(self) -> StackedFrame:
-        return StackedFrame(super()._frame(), len(self._columns))
+    def _layout(self, frame: Frame) -> StackedFrame:
+        return StackedFrame(frame, len(self._columns))
 
     def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
         example = np.arange(len(texts[0]))

@@ -186,7 +186,7 @@ class Tagged(FromRecords):
 
 def blank(frame: Frame) -> Row:
     """Return a row of padding."""
-    return frame.padding() | {'labels': frame.scattered(IGNORED), 'example': np.int32(-1)}
+    return frame.padding() | {'labels': frame.scattered(IGNORED, []), 'example': np.int32(-1)}
 
 
 def words_of(given: Any, place: str) -> list[str]:
@@ -212,7 +212,7 @@ def aligned(sentences: Sequence[Words], tokenizer: Tokenizer) -> Iterator[tuple[
             pieces, absent = np.array(ids, np.int64), np.setdiff1d(np.arange(len(words)), numbers)
             if len(absent):
                 at = np.searchsorted(numbers, absent)
-                pieces = np.insert(pieces, at, tokenizer.special(*_UNKNOWN))
+                pieces = np.insert(pieces, at, tokenizer.special(*_UNKNOWN, role='unk_token'))
                 numbers = np.insert(numbers, at, absent)
             yield pieces, numbers
 

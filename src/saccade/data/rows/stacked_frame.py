@@ -31,6 +31,10 @@ class StackedFrame:
         """Return tokens, segments, positions and types of these texts, [texts T] each."""
         return _stacked([self.frame.row(text) for text in texts])
 
+    def empty(self, *lengths: np.ndarray) -> np.ndarray:
+        """Return True for each example with a text whose row has no token. Args: tokens of each text, [examples]."""
+        return np.any([self.frame.empty(each) for each in lengths], axis=0)
+
     def padding(self) -> Row:
         """Return rows of padding."""
         return _stacked([self.frame.padding()] * self.texts)

@@ -50,14 +50,11 @@ class Sorting(TokenizedBase):
     _key: ClassVar[str] = 'sorting'
 
     def __post_init__(self) -> None:
-        if self.length > self._frame().room():
-            raise UserError(
-                f'data.context_length: {self.length} numbers need {self.length + 2} tokens, not {self.context_length}'
-            )
+        self._usual()
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, which do not depend on data."""
-        return batch_of(blank(self._frame()), batch_size)
+        return batch_of(blank(self._usual()), batch_size)
 
     @property
     def tokenizer(self) -> Part[Trainer]:
@@ -127,8 +124,13 @@ class Sorting(TokenizedBase):
     def _splits(self, arrays: BySplit, source: DatasetSource, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
         return {name: TaggedSplit.of(found, frame, overlap=0, unit='numbers') for name, found in arrays.items()}
 
-    def _frame(self) -> Frame:
-        return Frame(self.context_length, opens=0, closes=0)
+    def _fitting(self, frame: Frame) -> Frame:
+        needed = self.length + self.context_length - frame.room()
+        if needed > self.context_length:
+            raise UserError(
+                f'data.context_length: {self.length} numbers need {needed} tokens, not {self.context_length}'
+            )
+        return frame
 
 
 def _drawn(seed: int, sequences: int, length: int, highest: int) -> np.ndarray:

@@ -146,10 +146,10 @@ class TokenizerSettings:
         self._add(backend)
         before, after = (self._flagged(backend, each) for each in ('bos_token', 'eos_token'))
         if backend.post_processor is None and (before or after):
-            single = ' '.join((*before, '$A', *after))
+            single, second = [*before, '$A', *after], [f'{each}:1' for each in (*before, '$B', *after)]
             ids = [(token, backend.token_to_id(token)) for token in (*before, *after)]
             backend.post_processor = processors.TemplateProcessing(
-                single=single, pair=f'{single} $B', special_tokens=ids
+                single=single, pair=[*single, *second], special_tokens=ids
             )
         return backend
 

@@ -47,6 +47,13 @@ class Around(NamedTuple):
 NOTHING = Around()
 
 
+class Piece(NamedTuple):
+    """Place in a row. Attributes: token, id of a special token, None for all tokens of a text; kind, its token type."""
+
+    token: int | None
+    kind: int = 0
+
+
 class Tokenizer:
     """Trained tokenizer.
 
@@ -95,17 +102,31 @@ class Tokenizer:
     @cached_property
     def around(self) -> Around | None:
         """Special tokens that the post-processor puts around a text; None without a post-processor."""
+        pieces = self.pieces(1)
+        if pieces is None:
+            return None
+        ids = [piece.token for piece in pieces]
+        at = ids.index(None)
+        return Around(tuple(ids[:at]), tuple(ids[at + 1 :]))
+
+    def pieces(self, texts: int) -> tuple[Piece, ...] | None:
+        """Return the row that the post-processor makes of one text or of two; None without a post-processor.
+
+        Raises:
+            UserError: the row does not have each text once, in order.
+        """
         if self.backend.post_processor is None:
             return None
         # A post-processor stores the ids that it adds, so they show with any vocabulary.
         probe = tokenizers.Tokenizer(models.WordLevel({'text': 0}, unk_token='text'))
         probe.post_processor = self.backend.post_processor
         with one_line(self._where):
-            found = probe.encode('text')
-        if 0 not in found.sequence_ids:
-            raise UserError(f'{self._where}: its post-processor drops the text')
-        at = found.sequence_ids.index(0)
-        return Around(tuple(found.ids[:at]), tuple(found.ids[at + 1 :]))
+            found = probe.encode(*texts * ['text'])
+        order = [number for number in found.sequence_ids if number is not None]
+        if order != list(range(texts)) or found.special_tokens_mask.count(0) != texts:
+            raise UserError(f'{self._where}: its post-processor drops, repeats or swaps texts')
+        places = zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True)
+        return tuple(Piece(token if special else None, kind) for token, kind, special in places)
 
     def framed(self, ids: Sequence[int]) -> list[int]:
         """Return the ids of a text with the post-processor's special tokens around it, if any."""

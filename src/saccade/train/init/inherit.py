@@ -42,8 +42,8 @@ def inherit(config: ConfigDict) -> None:
         return
     if not isinstance(node[name], ConfigDict | None):
         raise UserError(f'config.inherit: config.{config.inherit} is {shortened(node[name])}, not a model')
-    spec = spec_of(init_from, config.get('init_part', ''))
     own = {key: value for key, value in (node[name] or {}).items() if key == 'heads'}
+    spec = spec_of(init_from, config.get('init_part', ''), own.get('heads', ()))
     if own and 'heads' not in spec:
         raise UserError(f'config.init_from={init_from}: {spec["use"]} has no heads; this takes an encoder')
     node[name] = ConfigDict(spec | own)

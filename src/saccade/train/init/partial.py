@@ -25,8 +25,10 @@ __all__ = ['body', 'encoder', 'nothing', 'only', 'teacher']
 Places = Mapping[str, Wanted]
 
 
-def body(params: Params, wanted: Places, /, heads: str = r'(^|/)\w+_head/') -> Params:
-    """Take all but the heads; of a head of the same name the hidden layer too, as BERT's pooler is fine-tuned.
+def body(params: Params, wanted: Places, /, heads: str = r'(^|/)(\w+_head/|head(_bias)?$)') -> Params:
+    """Take all but the heads and the output layer of a language model.
+
+    Of a head of the same name the hidden layer is taken too, as BERT's pooler is fine-tuned.
 
     Args:
         wanted: by path.

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Published models under new heads: rows and scores of texts and pairs equal transformers, after export.
+
+Each folder holds a language model. The run that would fine-tune it is set up, its first weights are exported with the
+new head, and transformers reads the same texts with the exported tokenizer, padded.
+"""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.hub.export import Source, export
+from saccade.task.base import context_of
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.trained import Initial, start_from
+
+torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+    import published
+
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
+
+ROOT = Path(__file__).parents[2]
+TOLERANCE = 1e-4
+LEAST_SPREAD = 0.01  # standard deviation of the scores, compared with which the tolerance is small
+TEXTS = ['the cat sat on the mat', 'a dog', 'naïve 東京都 and the pieces of a text', 'the']
+OTHERS = ['the dog ran', 'after the cat and the dog', 'a', 'both were tired.']
+LABELS = ['yes', 'no', 'no', 'yes']
+LAST = ('pool.use=ops.pool:last', 'bias=False')
+HIDDEN = ("activation={'use': 'jax.numpy:tanh'}",)
+POOLED = {
+    'gpt2': LAST, 'llama': LAST, 'qwen2': LAST, 't5': ('pool.use=ops.pool:last', *HIDDEN),
+    'roberta': ('pool.use=ops.pool:first', *HIDDEN), 'bert': ('pool.use=ops.pool:first', *HIDDEN),
+}  # fmt: skip
+
+
+def first_weights(experiment: Experiment) -> Any:
+    """The first weights of a run, with heads of some size."""
+    initial = Initial.of(experiment)
+    params = initial(jax.random.key(0), {})
+    params = jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), params)
+    return start_from((experiment.init_from, ''), params, initial.axes, experiment.adapt).params
+
+
+def scores(experiment: Experiment, params: Any, rows: Any) -> np.ndarray:
+    """Of each row by our model, as the run reads it."""
+    batch = {name: jnp.stack([rows[row][name] for row in range(len(rows))]) for name in rows[0]}
+    (found,) = experiment.model().apply({'params': params}, batch['tokens'], context_of(batch), False).values()
+    return np.asarray(found)
+
+
+@pytest.mark.parametrize('texts', [1, 2])
+@pytest.mark.parametrize('family', POOLED)
+def test_a_classifier_reads_the_rows_of_transformers(family, texts, tmp_path):
+    folder = published.publish(tmp_path / 'base', family, published.TOKENIZERS[family](), 0)
+    (tmp_path / 'texts').mkdir()
+    records = [
+        {'a': a, 'b': b, 'label': 'no' if number else 'yes'}
+        for number, (a, b) in enumerate(zip(TEXTS, OTHERS, strict=True))
+    ]
+    for name in ('train', 'dev'):
+        (tmp_path / f'texts/{name}.jsonl').write_text(''.join(f'{json.dumps(each)}\n' for each in records))
+    data = [f'path={tmp_path}/texts', 'text=a', 'context_length=48', *(['pair=b'] if texts == 2 else [])]
+    fields = [f'init_from={folder}', *map('data.{}'.format, data), *map('model.heads.pooled.{}'.format, POOLED[family])]
+    experiment = Experiment.of(
+        load_config(str(ROOT / 'experiments/finetune/classify.py'), [f'--config.{field}' for field in fields])
+    )
+    tokenizer = experiment.data().open_processor(folder)
+    params = first_weights(experiment)
+    rows = experiment.data().prepare(tmp_path / 'cache', tokenizer).splits['validation'].rows
+    export(Source(experiment.model, params, tokenizer, 'ForSequenceClassification'), tmp_path / 'out')
+
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / 'out')
+    read = theirs(*(TEXTS, OTHERS)[:texts], padding=True, return_tensors='pt')
+    for row, ids, there in zip(rows, read['input_ids'].numpy(), read['attention_mask'].numpy(), strict=True):
+        assert row['tokens'][row['segments'] > 0].tolist() == ids[there == 1].tolist()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / 'out')
+    with torch.no_grad():
+        wanted = model(**read).logits.numpy()
+    assert wanted.std(axis=0).min() > LEAST_SPREAD
+    np.testing.assert_allclose(scores(experiment, params, rows), wanted, atol=TOLERANCE)
