@@ -16,17 +16,19 @@ def convolve(
 
     Args:
         kernel: taps, oldest first: [M D] factors, [M B T D] factors of each token, or [M D D] matrices.
+            They are added in float32, and the sum is rounded once.
         x, segments: values and segments of T + M - 1 tokens; the first output belongs to the token at index `before`.
     """
     taps = kernel.shape[0]
     T = x.shape[1] - taps + 1
     own = segments[:, before : before + T]
-    y = 0.0
+    dtype = jnp.result_type(x, kernel)
+    wide, y = jnp.promote_types(dtype, jnp.float32), 0.0
     for tap in range(taps):
         here = slice(tap, tap + T)
         read = jnp.where((segments[:, here] == own)[..., None], x[:, here], 0.0)
-        y = y + (project(read, kernel[tap]) if kernel.ndim == 3 else read * kernel[tap])
-    return y
+        y = y + (project(read, kernel[tap]) if kernel.ndim == 3 else read.astype(wide) * kernel[tap]).astype(wide)
+    return y.astype(dtype)
 
 
 def token_before(
