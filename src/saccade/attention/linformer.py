@@ -65,7 +65,8 @@ class Linformer(ScoreKernel):
         if k.shape[1] > self.length:
             raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys exceed the length of {self.length}')
         k, v = self._slots('key_slots', k), self._slots('value_slots', v)
-        return self.complete(scoring, q.shape[-2], train).attend(q, k, v)[0]
+        # No pattern is shown: a slot is no token.
+        return self.complete(scoring, q.shape[-2], train).replace(tap=None).attend(q, k, v)[0]
 
     def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> NoReturn:
         """Refuse to decode.
