@@ -1,7 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every part that moves information between tokens: mixers, with each kernel and position; blocks."""
+"""What holds for every part that moves information between tokens: mixers, with each kernel and position; blocks.
 
+What holds for the layers of any library is in `conformance.contracts`; the rest is here.
+"""
+
+import functools
 import re
 
 import jax
@@ -27,6 +31,8 @@ from discovery import (
     uncovered,
 )
 
+from conformance import contracts
+from conformance.libraries.saccade import Mixer
 from saccade.analysis.catalogue.catalogue import KERNEL, can, in_multi_head
 from saccade.build import build
 from saccade.ops.term import RelativeKeys, Softcap
@@ -34,17 +40,9 @@ from saccade.recurrent.mixer.newest_base import ReadsNewest
 from saccade.types import LayerContext, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
+TOKENS = np.asarray(X)
 CHUNKS = (4, 1, 4)
-PADDED_LEFT = jnp.array([[1, 1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1, 1]])
 TWO_DOCUMENTS = jnp.array([[1, 1, 1, 1, 2, 2, 2, 2, 0]] * B)
-WITHIN_CHUNKS = jnp.array([[1, 1, 1, 1, 1, 1, 2, 2, 2], [1, 1, 1, 2, 2, 2, 2, 2, 2]])  # of 4, 1 and 4 tokens
-ONE_DOCUMENT = jnp.array([[1, 1, 1, 1, 0, 0, 0, 0, 0]] * B)  # of the same shape: the same program
-
-
-def numbered(segments):
-    """The context of rows whose tokens are numbered within each segment."""
-    same = (segments[:, :, None] == segments[:, None, :]) & (jnp.arange(T)[:, None] > jnp.arange(T))
-    return LayerContext(same.sum(axis=-1) * (segments != 0), segments)
 
 
 @pytest.fixture(params=mixing())
@@ -52,10 +50,13 @@ def subject(request) -> Subject:
     return subject_of(request.param)
 
 
+def names_that(what, can_it=True):
+    """Names of the parts that declare it, or that declare that they cannot."""
+    return [name for name, (given, _, _) in mixing().items() if getattr(can(given), what) == can_it]
+
+
 def those_that(what, can_it=True):
-    """The tests' subjects are those that declare it, or that declare that they cannot."""
-    names = [name for name, (given, _, _) in mixing().items() if getattr(can(given), what) == can_it]
-    return pytest.mark.parametrize('subject', names, indirect=True)
+    return pytest.mark.parametrize('subject', names_that(what, can_it), indirect=True)
 
 
 @pytest.mark.long
@@ -80,79 +81,66 @@ def test_causality_by_the_jacobian(subject):
         assert depends[: i + 1].max() > 0
 
 
-@those_that('packed')
-def test_padding_is_not_read(subject):
-    context = numbered(PADDED_LEFT)
-    before = subject.jitted(subject.params, X, context)
-    after = subject.jitted(subject.params, jnp.where(PADDED_LEFT[..., None] == 0, 100.0 + X, X), context)
-    np.testing.assert_array_equal(before[PADDED_LEFT != 0], after[PADDED_LEFT != 0])
+@functools.cache
+def layer_of(name):
+    """The subject of that name as a layer of conformance, which pads each document to the shape of all: one program."""
+    subject = subject_of(name)
+    return Mixer(subject.spec, subject.params, (B, T))
 
 
-@those_that('packed')
-def test_documents_packed_into_a_row_are_as_if_alone(subject):
-    packed = subject.jitted(subject.params, X, numbered(TWO_DOCUMENTS))
-    for start in (0, 4):
-        alone = subject.jitted(subject.params, jnp.roll(X, -start, axis=1), numbered(ONE_DOCUMENT))
-        assert_near(packed[:, start : start + 4], alone[:, :4], F32_RELATIVE)
+def measured(name, contract):
+    """Return the difference that a contract measures on a part."""
+    return contracts.CONTRACTS[contract].measure(layer_of(name), TOKENS)
 
 
-@those_that('packed')
-def test_a_sequence_padded_on_the_left_is_as_if_alone(subject):
-    padded = subject.jitted(subject.params, X, numbered(PADDED_LEFT))[1, 3:]
-    after = jnp.roll(PADDED_LEFT, -3, axis=1)
-    alone = subject.jitted(subject.params, jnp.roll(X, -3, axis=1), numbered(after))[1, : T - 3]
-    assert_near(padded, alone, F32_RELATIVE)
+@pytest.mark.parametrize('name', names_that('packed'))
+@pytest.mark.parametrize('contract', ['packed_values', 'left_padding', 'right_padding', 'padding_alone'])
+def test_documents_and_padding(name, contract):
+    assert measured(name, contract) <= contracts.FLOAT32
 
 
-@those_that('packed')
-def test_a_sequence_of_padding_is_finite_and_changes_no_other(subject):
-    some, none = (numbered(jnp.ones((B, T), int).at[0].set(first)) for first in (1, 0))
-    expected, found = (subject.jitted(subject.params, X, context) for context in (some, none))
-    assert np.isfinite(found).all()
-    assert_near(found[1], expected[1], F32_RELATIVE)
+@pytest.mark.parametrize('name', names_that('packed'))
+def test_padding_is_not_read(name):
+    assert measured(name, 'padding_not_read') == 0.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('name', names_that('packed'))
+@pytest.mark.parametrize('contract', ['packed_gradients', 'padding_gradients'])
+def test_gradients_of_documents_and_padding(name, contract):
+    assert measured(name, contract) <= contracts.GRADIENTS
 
 
 @pytest.mark.long
 @those_that('packed')
 def test_one_segment_is_a_sequence_without_segments(subject):
-    segments = numbered(jnp.ones((B, T), int))
-    assert_near(subject.jitted(subject.params, X, segments), subject.jitted(subject.params, X, CONTEXT), F32_RELATIVE)
+    context = CONTEXT.replace(segments=jnp.ones((B, T), int))
+    assert_near(subject.jitted(subject.params, X, context), subject.jitted(subject.params, X, CONTEXT), F32_RELATIVE)
 
 
 @pytest.mark.long
-@those_that('causal')
-def test_a_token_by_itself_is_the_first_of_a_sequence(subject):
-    alone = subject.jitted(subject.params, X[:, :1], LayerContext(positions(B, 1)))
-    assert_near(alone[:, 0], subject.jitted(subject.params, X, CONTEXT)[:, 0], F32_RELATIVE)
+@pytest.mark.parametrize('name', names_that('causal'))
+@pytest.mark.parametrize('contract', ['causal', 'one_token', 'lengths', 'one_row'])
+def test_the_start_of_a_sequence_and_a_row_by_themselves(name, contract):
+    assert measured(name, contract) <= contracts.FLOAT32
 
 
 @pytest.mark.long
 @pytest.mark.parametrize('name', [name for name, (given, _, _) in mixing().items() if 'chunk' in given])
 def test_the_chunk_changes_nothing(name):
-    subject = subject_of(name)
-    expected = subject.jitted(subject.params, X, numbered(TWO_DOCUMENTS))
-    for chunk in (1, 3, T + 1):
-        module = build(subject.spec | {'chunk': chunk})()
-        found = jax.jit(module.apply, static_argnums=3)(subject.params, X, numbered(TWO_DOCUMENTS), False)
-        assert_near(found[:, :-1], expected[:, :-1], F32_RELATIVE)
+    assert measured(name, 'chunk_size') <= contracts.FLOAT32
 
 
-@those_that('cached')
-def test_steps_replay_the_whole(subject):
-    """With padding on the left, and with documents that begin within a chunk."""
-    step = jax.jit(lambda *chunk: subject.module.apply(subject.params, *chunk, method='step'))
-    for segments in (PADDED_LEFT, WITHIN_CHUNKS) if can(subject.spec).packed else (PADDED_LEFT,):
-        context = numbered(segments)
-        whole = subject.jitted(subject.params, X, context)
-        state = subject.module.apply(subject.params, X[:, :1], T + 2, method='init_state')
-        parts, start = [], 0
-        for count in CHUNKS:
-            here = slice(start, start + count)
-            part, state = step(X[:, here], LayerContext(context.positions[:, here], context.segments[:, here]), state)
-            parts.append(part)
-            start += count
-        real = segments != 0
-        assert_near(jnp.concatenate(parts, axis=1)[real], whole[real], F32_RELATIVE)
+@pytest.mark.parametrize('name', names_that('cached'))
+@pytest.mark.parametrize('contract', ['steps', 'chunks', 'prompt', 'decoding_padded', 'decoding_packed'])
+def test_steps_replay_the_whole(name, contract):
+    assert measured(name, contract) <= contracts.FLOAT32
+
+
+@pytest.mark.parametrize('name', names_that('cached'))
+def test_chunks_replay_a_sequence_padded_on_the_left(name):
+    segments = contracts.padded_left(TOKENS)
+    assert contracts.decoded(layer_of(name), TOKENS, CHUNKS, segments) <= contracts.FLOAT32
 
 
 @those_that('cached')
@@ -257,16 +245,14 @@ KERNELS = {**CATALOGUE.specs(KERNEL), **softmaxes()}
 
 @pytest.mark.long
 @pytest.mark.parametrize('name', KERNELS)
-def test_returned_weights_sum_to_what_is_declared(name):
+def test_returned_weights(name):
     kernel = KERNELS[name]
-    module, declared = build(in_multi_head(kernel))(), rows(kernel)
-    params = subject_of(f'MultiHead, {name}').params
-    y, returned = module.apply(params, X, CONTEXT, False, mutable=['pattern'])
+    module, subject = build(in_multi_head(kernel))(), subject_of(f'MultiHead, {name}')
+    y, returned = module.apply(subject.params, X, CONTEXT, False, mutable=['pattern'])
     weights = jax.tree.leaves(returned)
     assert len(weights) == (kernel['use'] != 'attention.linformer:Linformer')
-    for leaf in weights:
-        assert leaf.shape == (B, 4, T, T)
-        sums = leaf.sum(axis=-1)
-        assert_near(sums, np.clip(sums, declared.least, declared.most), F32_RELATIVE)
-        np.testing.assert_array_equal(np.triu(leaf, 1), 0.0)
-    assert_near(y, module.apply(params, X, CONTEXT, False), F32_RELATIVE)
+    if weights:
+        assert weights[0].shape == (B, 4, T, T)
+        np.testing.assert_array_equal(np.triu(weights[0], 1), 0.0)
+        assert measured(f'MultiHead, {name}', 'weights') <= contracts.FLOAT32
+    assert_near(y, module.apply(subject.params, X, CONTEXT, False), F32_RELATIVE)
