@@ -82,7 +82,7 @@ def attention(overrides: list[str]) -> None:
     Raises:
         UserError: a flag is missing or has no effect, or the model has no attention.
     """
-    refuse_given('of attention', JSON, *_OF_LENS, *_OF_ABLATE, *_OF_PATCH)
+    refuse_given('with attention', JSON, *_OF_LENS, *_OF_ABLATE, *_OF_PATCH)
     _require_texts(TEXT, TARGET)
     out = _out('attention')
     explored = _opened(overrides).attention(TEXT.value, TARGET.value, IMAGE.value)
@@ -104,7 +104,7 @@ def lens(overrides: list[str]) -> None:
     """
     from saccade.inside.circuits import logit_lens
 
-    refuse_given('of lens', REPLACE, *_OF_ATTENTION, *_OF_PATCH)
+    refuse_given('with lens', REPLACE, *_OF_ATTENTION, *_OF_PATCH)
     _require_texts(TEXT, TARGET)
     if TUNED.value:
         refuse_given('with --tuned: give --workdir', INIT_FROM, PART)
@@ -137,7 +137,7 @@ def ablate(overrides: list[str]) -> None:
     from saccade.inside.circuits import ablate
     from saccade.inside.inspection import first_batches
 
-    refuse_given('of ablate', INIT_FROM, PART, *_OF_ATTENTION, *_OF_A_TEXT, *_OF_LENS, *_OF_PATCH)
+    refuse_given('with ablate', INIT_FROM, PART, *_OF_ATTENTION, *_OF_A_TEXT, *_OF_LENS, *_OF_PATCH)
     out, loaded = _out('grid'), _opened(overrides)
     experiment, _, batches = first_batches(WORKDIR.value, BATCHES.value, CHECKPOINT.value)
     value = 0.0 if REPLACE.value == 'zero' else 'mean'
@@ -153,7 +153,7 @@ def patch(overrides: list[str]) -> None:
     """
     from saccade.inside.circuits import patch
 
-    refuse_given('of patch', TEXT, *_OF_ATTENTION, *_OF_LENS, *_OF_ABLATE)
+    refuse_given('with patch', TEXT, *_OF_ATTENTION, *_OF_LENS, *_OF_ABLATE)
     _require_texts(CLEAN, CORRUPTED, TARGET)
     if not (CLEAN.value and CORRUPTED.value):
         raise UserError('patch compares two texts: give --clean=TEXT and --corrupted=TEXT')
@@ -172,7 +172,7 @@ def _opened(overrides):
     from saccade.loaded import Loaded
     from saccade.train.trained import open_trained
 
-    refuse_given('of a trained model', CONFIG)
+    refuse_given('with a trained model', CONFIG)
     if overrides:
         raise UserError(f"'{overrides[0]}': a model is looked at with its training config")
     path = WORKDIR.value or INIT_FROM.value

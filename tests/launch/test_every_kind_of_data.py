@@ -342,7 +342,7 @@ def test_chirps_are_trained_on(runner, tmp_path):
 
 def test_classes_of_images_are_predicted_and_a_picture_is_drawn(trained, runner, tmp_path):
     run = trained('images')
-    drawn = runner.run('inside', f'--workdir={run.workdir}', f'--picture={tmp_path / "map.png"}')
+    drawn = runner.run('inside', 'attention', f'--workdir={run.workdir}', '--image=0', f'--out={tmp_path / "map.png"}')
     assert drawn.returncode == 0, drawn.stderr
     with Image.open(tmp_path / 'map.png') as picture:
         assert min(picture.size) > 100

@@ -103,7 +103,7 @@ def test_patching_writes_a_page(runner, finished, tmp_path):
         (('lens', '--workdir={run}', TEXT, '--steps=9'), '--steps has no effect without --tuned'),
         (('lens', '--workdir={run}', TEXT, '--batches=9'), '--batches has no effect without --tuned'),
         (('lens', '--init_from={run}', TEXT, '--tuned'), '--init_from has no effect with --tuned: give --workdir'),
-        (('attention', '--workdir={run}', TEXT, '--tuned'), '--tuned has no effect of attention'),
+        (('attention', '--workdir={run}', TEXT, '--tuned'), '--tuned has no effect with attention'),
         (('ablate', '--workdir={run}', TEXT), '--text has no effect'),
         (('patch', '--workdir={run}', '--clean=the cat', '--corrupted=the'), 'the same number of tokens'),
         (('--workdir={run}', TEXT), 'write attention, lens, ablate or patch first'),

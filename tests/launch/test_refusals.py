@@ -37,7 +37,7 @@ FLAGS = [
     ('embed', (RUN, '--nearest=a', '--layer=1'), '--layer has no effect without --text'),
     ('embed', (RUN, '--text=a', '--word=a', '--pool=first'), '--pool has no effect with --word'),
     ('zero_shot', (RUN, '--split=validation', '--top=2'), '--top has no effect without --image'),
-    ('inside', (RUN, '--picture=a.png', '--json'), '--json has no effect with --picture'),
+    ('inside', ('attention', RUN, '--text=a', '--json'), '--json has no effect with attention'),
     ('sweep', SWEEP, '--slurm has no effect without --engine=slurm'),
     ('suite', ('--suite=a.py', RUN, '--slurm=time=5'), '--slurm has no effect without --engine=slurm'),
     ('suite', ('--suite=a.py', RUN, '--dry_run', '--page=a.md'), '--page has no effect with --dry_run'),
