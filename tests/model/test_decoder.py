@@ -64,7 +64,10 @@ def shapes(model, tokens=TOKENS):
 def params():
     random = np.random.default_rng(1)
     draw = functools.partial(random.normal, scale=0.4)
-    return {'params': jax.tree.map(lambda leaf: jnp.array(draw(size=leaf.shape), leaf.dtype), shapes(decoder()))}
+    with (
+        jax.ensure_compile_time_eval()
+    ):  # the first call may be inside a traced function, whose values must not be kept
+        return {'params': jax.tree.map(lambda leaf: jnp.array(draw(size=leaf.shape), leaf.dtype), shapes(decoder()))}
 
 
 def logits_of(model, given, tokens=TOKENS):

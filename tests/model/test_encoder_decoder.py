@@ -84,9 +84,9 @@ def shapes(given, source=SOURCE):
 
 def drawn(given, source=SOURCE):
     random = np.random.default_rng(1)
-    return jax.tree.map(
-        lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes(given, source)
-    )
+    draw = functools.partial(random.normal, scale=0.4)
+    with jax.ensure_compile_time_eval():  # the first call may be inside a traced function
+        return jax.tree.map(lambda leaf: jnp.array(draw(size=leaf.shape), leaf.dtype), shapes(given, source))
 
 
 @functools.cache

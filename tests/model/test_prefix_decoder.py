@@ -64,7 +64,8 @@ def params():
 def drawn(given):
     shapes = jax.eval_shape(lambda: given.init(jax.random.key(0), SOURCE, READ, TOKENS, WRITTEN, False))
     random = np.random.default_rng(1)
-    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+    with jax.ensure_compile_time_eval():  # the first call may be inside a traced function
+        return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
 
 def logits_of(given=None, source=SOURCE, read=READ, tokens=TOKENS, written=WRITTEN):

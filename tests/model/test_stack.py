@@ -61,7 +61,8 @@ def stack(run='unrolled', pattern=None, layers=L):
 def params():
     shapes = jax.eval_shape(lambda: stack().init(jax.random.key(0), X, CONTEXT, False, mutable=['params']))
     random = np.random.default_rng(1)
-    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+    with jax.ensure_compile_time_eval():  # the first call may be inside a traced function
+        return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
 
 @functools.cache
@@ -216,7 +217,8 @@ def stream_params(name):
     layers = stack(pattern=[STREAMS[name]])
     shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, CONTEXT, False, mutable=['params']))
     random = np.random.default_rng(1)
-    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+    with jax.ensure_compile_time_eval():  # the first call may be inside a traced function
+        return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
 
 @functools.cache
@@ -319,7 +321,8 @@ def grouped(run='unrolled', layers=7, pattern=None, **groups):
 def drawn(model):
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), X, CONTEXT, False, mutable=['params']))
     random = np.random.default_rng(1)
-    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+    with jax.ensure_compile_time_eval():  # the first call may be inside a traced function
+        return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
 
 @pytest.mark.long
