@@ -110,9 +110,8 @@ def markdown(found: list[dict[str, Any]]) -> str:
         lines.append(f'| {of["library"]} | {len(of["layers"])} | {counts} | {rest} |')
     lines += [
         '',
-        'Each library was installed from PyPI into an environment of its own; discretax needs Python 3.12. The',
-        'minutes are those of a busy machine with two cores. Not run are kernels that need CUDA, and FlexAttention',
-        'compiled.',
+        'Each library was installed with pip into an environment of its own. The minutes were measured on a busy',
+        'machine with two cores. Not run are kernels that need CUDA, and FlexAttention compiled.',
         '',
         '## Failures',
         '',

@@ -42,7 +42,7 @@ def task(
     Args:
         length: tokens per row in training, at most.
         shortest: minimum number of tokens per row; None for full rows.
-        longer: lengths of rows, beyond those of training, for evaluation.
+        longer: further lengths of rows for evaluation.
     """
     return dict(
         config='experiments/diagnostics/recall.py',

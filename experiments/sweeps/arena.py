@@ -26,7 +26,7 @@ MIXERS = (
     'rwkv7',
     'lstm',
 )
-# Settings that differ from those of the other diagnostics: no convolution within, negative eigenvalues for S3.
+# Changes to the mixers of the other diagnostics: no convolution within, and negative eigenvalues for S3.
 OWN = dict(mamba2=dict(convolution=None), delta_product=dict(negative_eigenvalues=True))
 FEW = ('attention', 'gated_delta_net', 'lstm')
 RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], extend=3)

@@ -117,3 +117,27 @@ def test_a_margin_gives_each_effect_the_verdict_of_its_bounds(tmp_path):
     assert verdicts['mixer', 'off'] == 'worse'
     assert '| mixer | delta | off |' in (text := report(runs).files[1].read_text())
     assert '| worse |' in text
+
+
+def test_a_sweep_without_a_finished_run_has_no_effects(tmp_path):
+    folder = write(tmp_path / 'sweep', CELLS, ('mixer', 'convolution'))
+    for file in folder.glob('*/metrics.jsonl'):
+        file.write_text(file.read_text().replace('"step": 40', '"step": 10'))
+    comparison = compare(read_study(folder), StudyQuestion(metric='accuracy'))
+    assert comparison.ranked == ()
+    assert effects(comparison) is None
+    report(folder, StudyQuestion(metric='accuracy'))
+
+
+def test_the_first_level_is_that_of_the_sweep_and_a_cell_that_lacks_a_seed_is_left_out(tmp_path):
+    folder = write(tmp_path / 'sweep', CELLS, ('mixer', 'convolution'))
+    file = folder / 'attention,off,seed=1/metrics.jsonl'
+    file.write_text(file.read_text().replace('"step": 40', '"step": 10'))
+    rows = effects(compare(read_study(folder), StudyQuestion(metric='accuracy'))).effects
+    # attention,off stays the first cell, so delta is compared with attention only where the convolution is on.
+    assert [(each.level, each.within) for each in rows] == [
+        ('delta', None),
+        ('delta', 'on'),
+        ('on', None),
+        ('on', 'delta'),
+    ]

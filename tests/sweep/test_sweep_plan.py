@@ -172,7 +172,7 @@ class TestRuns:
             ({'runs': {'list': [{}]}, 'match': 3}, 'match: write dict('),
             ({'runs': {'list': [{}]}, 'factors': 'mixer'}, 'factors: write a list of names'),
             ({'runs': {'list': [{'name': 'a,on'}, {'name': 'b', LAYERS: 3}]}, 'factors': ['mixer', 'convolution']},
-             "factors: 'b' has 1 parts and there are 2 factors"),
+             "factors: 'b' has 1 of 2 levels"),
             ({'runs': {'grid': {WIDTH: [96]}}, 'match': {'what': 'parameters', 'by': {WIDTH: 8}}},
              f'match.by: {WIDTH} is set by runs'),
         ],

@@ -77,9 +77,8 @@ class SweepFolder:
     def joined(self, asked: Sweep) -> Sweep:
         """Return the requested sweep, with runs marked as finished if they have finished here; write nothing.
 
-        A sweep may grow: the recorded sweep must be part of the requested one. A failed run is started again, even if
-            it
-        failed after its last evaluation.
+        A sweep may grow: the recorded sweep must be part of the requested one. A failed run is started again,
+        even if it failed after its last evaluation.
 
         Raises:
             UserError: the folder holds something other than a sweep, or another sweep.

@@ -427,8 +427,8 @@ def _factors(asked: Any, variants: Sequence[Variant]) -> tuple[str, ...]:
     for variant in variants:
         if asked and len(levels := variant.name.split(',')) != len(asked):
             raise UserError(
-                f"factors: '{variant.name}' has {len(levels)} parts and there are {len(asked)} factors; let runs be a "
-                f'product of as many lists of points with names'
+                f"factors: '{variant.name}' has {len(levels)} of {len(asked)} levels; let runs be a product of "
+                f'{len(asked)} lists of points with names, one for each factor'
             )
     return tuple(asked)
 

@@ -67,7 +67,7 @@ class Sweep:
         base: resolved base config.
         runs: runs in starting order.
         overrides: overrides of the config file, as on the command line, for all runs; included in the base.
-        factors: names of the parts, separated by commas, of which each variant's name consists; none if it has none.
+        factors: names of its factors; the name of a variant is its level of each, separated by commas.
         primary: its primary comparison.
     """
 

@@ -341,7 +341,7 @@ class Run:
         return found, False
 
     def _is_solved(self, found: Evaluation) -> bool:
-        """True if an evaluation reaches every value of `stop_at`, of which there is one at least.
+        """Return True if `stop_at` has values and an evaluation reaches all of them.
 
         Raises:
             UserError: the evaluation lacks one of the metrics.

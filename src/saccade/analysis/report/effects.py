@@ -13,18 +13,18 @@ Each is computed for every seed, so that luck that the cells of a seed share can
 over seeds. With a margin, each has the verdict of `margin`. R. Fisher 1935, The Design of Experiments, chapter VI.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from saccade.analysis.report.compare import Comparison
-from saccade.analysis.report.interval import Interval, mean_intervals
-from saccade.analysis.report.margin import FEWEST, LEVEL, verdict_of
+from saccade.analysis.report.interval import Interval, Values, mean_intervals
+from saccade.analysis.report.margin import verdicts
 from saccade.analysis.report.tables import with_interval
 from saccade.analysis.report.words import UNKNOWN
 
 Cell = tuple[str, ...]  # a level of each factor
-BySeed = dict[int, float]
 
 
 @dataclass(frozen=True)
@@ -77,62 +77,59 @@ class Effects:
 
 
 def effects(comparison: Comparison) -> Effects | None:
-    """Return the effects of the factors of a sweep; None without factors, or without a cell to compare."""
+    """Return the effects of the factors of a sweep; None without factors, or without two cells to compare.
+
+    Only cells that finished all seeds are compared: the remaining seeds of another one are a biased sample.
+    """
     factors = comparison.study.factors
-    scores = {row.variant: dict(row.scores) for row in comparison.ranked}
-    planned = dict.fromkeys(trial.variant for trial in comparison.study.trials)  # the first level is the sweep's first
-    cells = {tuple(variant.split(',')): scores[variant] for variant in planned if variant in scores}
-    found = [effect for number in range(len(factors)) for effect in _of(comparison, number, cells)]
+    planned = dict.fromkeys(_levels(trial.variant) for trial in comparison.study.trials)
+    scores = {_levels(row.variant): _values(row.scores) for row in comparison.ranked if row.complete}
+    found = [
+        effect
+        for number, factor in enumerate(factors)
+        for effect in _of(comparison, factor, _changes(number, [*planned], scores))
+    ]
     return Effects(factors, tuple(found)) if found else None
 
 
-def _of(comparison: Comparison, number: int, cells: Mapping[Cell, BySeed]) -> Iterator[Effect]:
+def _levels(variant: str) -> Cell:
+    return tuple(variant.split(','))
+
+
+def _values(scores: Mapping[int, float]) -> Values:
+    """Return the metric of each seed, in the order of the seeds, which all cells share."""
+    return np.array([scores[seed] for seed in sorted(scores)])
+
+
+def _changes(number: int, planned: Sequence[Cell], scores: Mapping[Cell, Values]) -> dict[str, dict[Cell, Values]]:
+    """Return, for each level of a factor but the first, the change from the first by the levels of the other factors.
+
+    Args:
+        number: index of the factor.
+        planned: all cells, in the order of the sweep.
+    """
+    first, *levels = dict.fromkeys(cell[number] for cell in planned)
+    found: dict[str, dict[Cell, Values]] = {level: {} for level in levels}
+    for cell in planned:
+        before, after = cell[:number], cell[number + 1 :]
+        base = (*before, first, *after)
+        if cell[number] != first and cell in scores and base in scores:
+            found[cell[number]][*before, *after] = scores[cell] - scores[base]
+    return found
+
+
+def _of(comparison: Comparison, factor: str, changes: Mapping[str, Mapping[Cell, Values]]) -> Iterator[Effect]:
     """Yield the effects of a factor's levels: the main effect, then, of two factors, that within each other level."""
-    factors = comparison.study.factors
-    first, *levels = dict.fromkeys(cell[number] for cell in cells)
-    for level in levels:
-        changes = {
-            (*cell[:number], *cell[number + 1 :]): _difference(cells[cell], base)
-            for cell in cells
-            if cell[number] == level and (base := cells.get((*cell[:number], first, *cell[number + 1 :])))
-        }
-        changes = {others: change for others, change in changes.items() if change}
-        if not changes:
+    for level, by_others in changes.items():
+        if not by_others:
             continue
-        main = _mean(list(changes.values()))
-        within = {others[0]: change for others, change in changes.items()} if len(factors) == 2 else {}
-        apart = {other: _difference(change, main) for other, change in within.items()}
-        spans = mean_intervals([[*each.values()] for each in (main, *within.values())])
-        spread = mean_intervals([[*each.values()] for each in apart.values()])
-        verdicts = _verdicts(comparison, [main, *within.values()])
-        yield Effect(factors[number], level, None, _average(main), spans[0], None, None, len(main), verdicts[0])
-        parts = zip(within.items(), spans[1:], spread, verdicts[1:], strict=True)
-        for (other, change), span, interaction, verdict in parts:
-            mean = _average(apart[other])
-            yield Effect(factors[number], level, other, _average(change), span, mean, interaction, len(change), verdict)
-
-
-def _verdicts(comparison: Comparison, changes: Sequence[BySeed]) -> list[str | None]:
-    """Return the verdict on each change; none without a margin, or with too few seeds."""
-    if comparison.loss is None:
-        return [None] * len(changes)
-    bounds = mean_intervals([[*each.values()] for each in changes], 2 * LEVEL - 1)
-    exact = [Interval(_average(each), _average(each)) for each in changes]  # of seeds with equal changes
-    return [
-        verdict_of(span or value, comparison.loss) if len(each) >= FEWEST else 'inconclusive'
-        for each, span, value in zip(changes, bounds, exact, strict=True)
-    ]
-
-
-def _difference(left: BySeed, right: BySeed) -> BySeed:
-    return {seed: left[seed] - right[seed] for seed in left if seed in right}
-
-
-def _mean(changes: Sequence[BySeed]) -> BySeed:
-    """Return the mean over cells, for the seeds that all of them have."""
-    seeds = [seed for seed in changes[0] if all(seed in change for change in changes)]
-    return {seed: _average({at: change[seed] for at, change in enumerate(changes)}) for seed in seeds}
-
-
-def _average(values: Mapping[int, float]) -> float:
-    return math.fsum(values.values()) / len(values) if values else math.nan
+        main = np.mean([*by_others.values()], axis=0)
+        within = {others[0]: change for others, change in by_others.items() if len(others) == 1}
+        values, apart = [main, *within.values()], [change - main for change in within.values()]
+        measured = zip(values, mean_intervals(values), verdicts(comparison, values), strict=True)
+        (_, span, verdict), *rest = measured
+        yield Effect(factor, level, None, float(main.mean()), span, None, None, len(main), verdict)
+        parts = zip(within, rest, apart, mean_intervals(apart), strict=True)
+        for other, (change, span, verdict), more, spread in parts:
+            mean = float(change.mean())
+            yield Effect(factor, level, other, mean, span, float(more.mean()), spread, len(change), verdict)

@@ -50,7 +50,7 @@ class Interval:
         return self.low <= value <= self.high
 
 
-def mean_intervals(groups: Sequence[Sequence[float]], level: float = LEVEL) -> list[Interval | None]:
+def mean_intervals(groups: Sequence[Sequence[float] | Values], level: float = LEVEL) -> list[Interval | None]:
     """Return the interval of each group's mean; None for one value, or for equal values.
 
     Args:

@@ -38,7 +38,7 @@ from saccade.analysis.report.drawing import (
     named,
     write,
 )
-from saccade.analysis.report.interval import Interval, difference_intervals
+from saccade.analysis.report.interval import Interval, Values, difference_intervals, mean_intervals
 from saccade.analysis.report.words import UNKNOWN, counted, decimals, fixed, metric_name
 
 FEWEST = 5  # minimum seeds of a verdict
@@ -123,7 +123,7 @@ def _compared(
 ) -> BaselineDifference:
     mean = row.mean - baseline.mean
     if bounds is None and len(row.scores) > 1 and row.scores.keys() == baseline.scores.keys():
-        bounds = Interval(mean, mean)
+        bounds = _exact(mean)
     short = [each.label for each in (row, baseline) if not each.complete]
     if short:  # the remaining seeds are a biased sample
         note = f'incomplete: {", ".join(short)}'
@@ -134,6 +134,17 @@ def _compared(
     if loss is None:
         return BaselineDifference(row, mean, bounds, None, note)
     return BaselineDifference(row, mean, bounds, 'inconclusive' if note else verdict_of(bounds, loss), note)
+
+
+def verdicts(comparison: Comparison, changes: Sequence[Values]) -> list[str | None]:
+    """Return the verdict on the mean of each group of changes by seed; None without a margin."""
+    if comparison.loss is None:
+        return [None] * len(changes)
+    bounds = mean_intervals(changes, 2 * LEVEL - 1)
+    return [
+        verdict_of(span or _exact(change.mean()), comparison.loss) if len(change) >= FEWEST else 'inconclusive'
+        for change, span in zip(changes, bounds, strict=True)
+    ]
 
 
 def verdict_of(bounds: Interval, loss: float) -> str:
@@ -193,6 +204,11 @@ def _said(comparison: Comparison, rows: Sequence[BaselineDifference]) -> str:
         f'Differences to {comparison.over}. There are no verdicts, since the sweep declares its margin for '
         f'{metric_name(declared.metric)} of {PRIMARY_SPLIT} against {declared.baseline}.'
     )
+
+
+def _exact(mean: float) -> Interval:
+    """Return the bounds of equal differences: the limit of a vanishing spread."""
+    return Interval(float(mean), float(mean))
 
 
 def _ends(bounds: Interval | None) -> tuple[float | None, float | None]:

@@ -54,7 +54,7 @@ class Tuning:
         return *solved, sign * self.means[variant][setting]
 
     def outcome(self, variant: str, setting: str) -> SolvedRuns | None:
-        """Return how many runs of a setting solved their task; None if they have no outcome."""
+        """Return the outcomes of the runs of a setting; None if they have none."""
         return solved_runs(self.comparison, self.standing(variant, setting))
 
     def chosen(self) -> dict[str, str]:
