@@ -141,3 +141,13 @@ def test_the_first_level_is_that_of_the_sweep_and_a_cell_that_lacks_a_seed_is_le
         ('on', None),
         ('on', 'delta'),
     ]
+
+
+def test_a_verdict_is_by_one_sided_bounds_of_95_percent(tmp_path):
+    shape = (1.0, -1.0, 0.0, 0.5, -0.5)
+    cells = {'attention,off': [0.5] * 5, 'attention,on': [0.48 + 0.035 * each for each in shape]}
+    runs = write(tmp_path / 'sweep', cells, ('mixer', 'convolution'))
+    write_sweep(runs, replace(read_sweep(runs), primary=PrimaryComparison('accuracy', 'attention,off', 0.05)))
+    main, _ = effects(compare(read_study(runs), StudyQuestion())).effects
+    assert main.interval.low < -0.05  # of the interval with two sides, which would not exclude the margin
+    assert main.verdict == 'not worse'
