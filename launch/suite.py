@@ -3,7 +3,8 @@
 """Run a suite, several sweeps over the same variants, and report a matrix: the same command continues it.
 
 Each sweep has a subfolder of --workdir, and runs as in launch/sweep.py. A failed sweep does not stop the others.
---page=FILE.md writes the results page, as in docs/results.
+--page=FILE.md writes the results page, as in docs/results. --records=FILE.tar.xz keeps what reports need of finished
+runs, so that another machine continues from the file.
 
 python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
 """
@@ -34,6 +35,9 @@ JOBS = flags.DEFINE_integer(
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE, options of sbatch: time in minutes, partition, ...')
 PAGE = flags.DEFINE_string('page', None, 'File for the results page, in Markdown.')
+RECORDS = flags.DEFINE_string(
+    'records', None, 'Archive of finished runs, .tar.xz: they are not repeated; it is written again at the end.'
+)
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs of each sweep, and start nothing.')
 
@@ -53,6 +57,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.report.matrix import sweeps_in
     from saccade.analysis.report.matrix_files import matrix_report
     from saccade.analysis.report.standing import standing_page
+    from saccade.sweep.archive import archive, restore
     from saccade.sweep.suite import Suite
     from saccade.train.workdir import absolute, write_atomically
 
@@ -67,14 +72,22 @@ def main(overrides: list[str]) -> None:
     require_folder('workdir', WORKDIR.value)
     if PAGE.value:
         require_file('page', PAGE.value)
+    if RECORDS.value:
+        require_file('records', RECORDS.value)
     console, suite, folder = Console(highlight=False), Suite.of(SUITE.value), absolute(WORKDIR.value)
     asked = _asked(len(suite.tasks))
+    if RECORDS.value and Path(RECORDS.value).exists():
+        restore(Path(RECORDS.value), folder)
     unfinished = []
-    for task in suite.tasks:
-        say(console, f'{task.name}: the sweep is in {folder / task.name}')
-        size = [f'--size={task.size}'] if task.size and SIZE.value is None and BUDGET.value is None else []
-        if subprocess.run([*SWEEP, *task.flags(folder), *size, *asked, *overrides]).returncode:
-            unfinished.append(task.name)
+    try:
+        for task in suite.tasks:
+            say(console, f'{task.name}: the sweep is in {folder / task.name}')
+            size = [f'--size={task.size}'] if task.size and SIZE.value is None and BUDGET.value is None else []
+            if subprocess.run([*SWEEP, *task.flags(folder), *size, *asked, *overrides]).returncode:
+                unfinished.append(task.name)
+    finally:
+        if RECORDS.value and not DRY_RUN.value:
+            say(console, f'{RECORDS.value}: {archive(folder, Path(RECORDS.value)):,} finished runs')
     if not DRY_RUN.value and sweeps_in(folder):
         found = matrix_report(folder, StudyQuestion())
         found.show(console)

@@ -44,6 +44,11 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
     assert text.startswith('# What can it do?\n')
     assert f'--suite={suite}' in text
     assert '- recall: 2 steps, 1 seed; without fast.' in text
-    before = (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes()
-    runner.run('suite', *flags, '--size=half')
-    assert (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes() == before
+    before = (tmp_path / 'runs/recall/one,seed=0/provenance.jsonl').read_bytes()
+    records = f'--records={tmp_path / "runs.tar.xz"}'
+    assert 'runs.tar.xz: 1 finished runs' in runner.run('suite', *flags, records, '--size=half').stdout
+    assert (tmp_path / 'runs/recall/one,seed=0/provenance.jsonl').read_bytes() == before
+    elsewhere = f'--workdir={tmp_path / "elsewhere"}'
+    runner.run('suite', *flags, elsewhere, records, '--size=half')
+    assert (tmp_path / 'elsewhere/recall/one,seed=0/provenance.jsonl').read_bytes() == before
+    assert not (tmp_path / 'elsewhere/recall/one,seed=0/checkpoints').exists()

@@ -118,6 +118,8 @@ def test_sizes_that_differ_in_steps_are_traced_once(make):
     whole = make('full', costs=costs)
     assert len(costs) == 2
     costs |= {key: replace(cost, parameters=11) for key, cost in costs.items()}
+    make('full', '--config.schedule.warmup=2', costs=costs)
+    assert len(costs) == 2
     half = make('half', costs=costs)
     assert [variant.cost for variant in half.variants] == [
         replace(variant.cost, parameters=11, steps=50) for variant in whole.variants

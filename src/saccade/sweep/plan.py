@@ -21,6 +21,7 @@ The first line of its docstring is the sweep's title.
 import difflib
 import functools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -45,6 +46,7 @@ from saccade.train.process.terminal import verbatim
 from saccade.train.setup import ExperimentCost
 from saccade.types import UserError
 
+_COSTLESS = re.compile(r'(?:steps|seed|schedule)[.=]')  # overrides that change neither parameters nor FLOPs of a step
 _KEYS = ('runs', 'seeds', 'match', 'tune', 'metric', 'baseline', 'margin', 'factors', 'sizes', 'needs')
 _SHOWN = 6  # broken variants, or reasons, that are shown; the rest are counted
 
@@ -105,7 +107,7 @@ class SweepPlan:
             overrides: overrides of the base config, as on the command line; they hold for every run that does not set
                 the same field.
             size: name of one of the sweep's sizes; None for the whole sweep.
-            costs: cache of costs by overrides (without the steps), to avoid repeated tracing; it is extended.
+            costs: cache of costs by overrides (without steps, seed and schedule), to avoid repeated tracing; extended.
 
         Raises:
             UserError: a file, a field or the sweep is invalid, or variants cannot be built; the message names them.
@@ -355,7 +357,7 @@ class _Variants:
     def _cost(self, overrides: Sequence[str]) -> ExperimentCost:
         flags = (*self._overrides, *overrides)
         experiment = Experiment.of(load_config(self._config, flags))
-        key = tuple(flag for flag in flags if not flag.startswith(f'{PREFIX}steps='))
+        key = tuple(flag for flag in flags if not _COSTLESS.match(flag.removeprefix(PREFIX)))
         if key not in self._costs:
             self._costs[key] = ExperimentCost.of(experiment)
         return replace(self._costs[key], steps=experiment.steps)

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Archive of finished runs: the files that sweeps and reports read, in one compressed file for a repository.
+
+A study that takes longer than a machine is there continues on the next one: `restore` puts the finished runs back,
+without checkpoints, and the launch starts the others. Equal runs give equal bytes.
+"""
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from saccade.sweep.record import read_sweep, sweep_file
+from saccade.train.workdir import Workdir, write_atomically, writing
+from saccade.types import UserError
+
+
+def archive(folder: Path, file: Path) -> int:
+    """Write the records of all sweeps below a folder to a `.tar.xz` file; return the number of finished runs.
+
+    Raises:
+        UserError: a sweep's record is damaged, or the file cannot be written.
+    """
+    buffer, runs = io.BytesIO(), set()
+    with tarfile.open(fileobj=buffer, mode='w:xz') as tar:
+        for path in sorted(_recorded(folder)):
+            entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
+            content = path.read_bytes()
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+            runs.add(path.parent)
+    write_atomically(file, buffer.getvalue())
+    return sum(not sweep_file(run).exists() for run in runs)
+
+
+def restore(file: Path, folder: Path) -> None:
+    """Write the records of an archive below a folder; sweeps and runs that are there already stay as they are.
+
+    Raises:
+        UserError: the file is not an archive of runs, or the folder cannot be written to.
+    """
+    try:
+        with tarfile.open(file, 'r:xz') as tar:
+            records = {entry.name: tar.extractfile(entry).read() for entry in tar if entry.isreg()}
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise UserError(f'{file}: not an archive of runs: {error}') from None
+    names = {path.name for path in (sweep_file(folder), *_files(folder))}
+    for name in records:
+        path = PurePosixPath(name)
+        if path.is_absolute() or '..' in path.parts or path.name not in names:
+            raise UserError(f'{file}: not an archive of runs: it holds {name}')
+    with writing(folder):
+        there = {path.parent for path in map(folder.joinpath, records) if path.exists()}
+        for name, content in records.items():
+            path = folder / name
+            if path.parent not in there:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, content)
+
+
+def _recorded(folder: Path) -> Iterator[Path]:
+    """Yield the records of the sweeps below a folder and of their finished runs."""
+    for record in folder.rglob(sweep_file(folder).name):
+        yield record
+        runs = read_sweep(record.parent).runs
+        finished = (record.parent / run.name for run in runs if run.status == 'finished')
+        yield from (file for run in finished for file in _files(run) if file.exists())
+
+
+def _files(run: Path) -> tuple[Path, ...]:
+    workdir = Workdir(run)
+    return workdir.config, workdir.declarations, workdir.metrics, workdir.provenance

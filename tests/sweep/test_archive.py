@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Archives of finished runs: what is put back, and what is refused."""
+
+import tarfile
+
+import pytest
+from pretended import sweep_of
+
+from saccade.sweep.archive import archive, restore
+from saccade.sweep.folder import SweepFolder
+from saccade.sweep.record import read_sweep
+from saccade.types import UserError
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A folder with a sweep of two runs, one of them finished, with a checkpoint."""
+    folder = SweepFolder(tmp_path / 'here/recall')
+    asked = sweep_of('a', 'b')
+    folder.path.mkdir(parents=True)
+    folder.write(asked.changed('a', status='finished', exit=0).changed('b', status='running'))
+    for run in asked.runs:
+        (folder.run(run) / 'checkpoints').mkdir(parents=True)
+        (folder.run(run) / 'checkpoints/weights').write_text('large')
+        (folder.run(run) / 'config.json').write_text('{}')
+        (folder.run(run) / 'metrics.jsonl').write_text('{"step": 1}\n')
+    return tmp_path / 'here'
+
+
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+
+
+def test_finished_runs_are_put_back_without_checkpoints(study, tmp_path):
+    assert archive(study, tmp_path / 'runs.tar.xz') == 1
+    restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
+    kept = {'recall/sweep.json', 'recall/a/config.json', 'recall/a/metrics.jsonl'}
+    assert files(tmp_path / 'there') == {name: data for name, data in files(study).items() if name in kept}
+    assert read_sweep(tmp_path / 'there/recall') == read_sweep(study / 'recall')
+
+
+def test_equal_runs_give_equal_bytes(study, tmp_path):
+    archive(study, tmp_path / 'first.tar.xz')
+    restore(tmp_path / 'first.tar.xz', tmp_path / 'there')
+    archive(tmp_path / 'there', tmp_path / 'second.tar.xz')
+    assert (tmp_path / 'first.tar.xz').read_bytes() == (tmp_path / 'second.tar.xz').read_bytes()
+
+
+def test_what_is_there_stays(study, tmp_path):
+    archive(study, tmp_path / 'runs.tar.xz')
+    (study / 'recall/a/metrics.jsonl').write_text('{"step": 2}\n')
+    (study / 'recall/a/config.json').unlink()
+    before = files(study)
+    restore(tmp_path / 'runs.tar.xz', study)
+    assert files(study) == before
+
+
+@pytest.mark.parametrize('name', ['../sweep.json', '/sweep.json', 'recall/a/run.sh'])
+def test_foreign_files_are_refused_and_nothing_is_written(tmp_path, name):
+    with tarfile.open(tmp_path / 'runs.tar.xz', 'w:xz') as tar:
+        tar.addfile(tarfile.TarInfo('recall/sweep.json'))
+        tar.addfile(tarfile.TarInfo(name))
+    with pytest.raises(UserError, match='not an archive of runs: it holds'):
+        restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
+    assert not (tmp_path / 'there').exists()
+
+
+@pytest.mark.parametrize('content', [b'', b'text', b'\xfd7zXZ\x00\x00'])
+def test_a_damaged_archive_is_refused(tmp_path, content):
+    (tmp_path / 'runs.tar.xz').write_bytes(content)
+    with pytest.raises(UserError, match=r'runs\.tar\.xz: not an archive of runs'):
+        restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
