@@ -34,7 +34,7 @@ def _corpus(train=TRAIN, validation=VALIDATION, digest='a'):
 @pytest.fixture
 def use(monkeypatch):
     def replace(corpus):
-        monkeypatch.setattr(text_module, 'open_corpus', lambda name, path, cache, validation: corpus)
+        monkeypatch.setattr(text_module, 'open_corpus', lambda *asked: corpus)
 
     replace(_corpus())
     return replace

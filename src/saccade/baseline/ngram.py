@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saccade.data.rows.pack import Rows
 from saccade.data.text.stream import TextSplit
 from saccade.types import UserError
 
@@ -30,6 +31,7 @@ _ITERATIONS = 30
 _STRETCHES = 100
 # Keys of trigrams are at most V³ and must fit 63 bits.
 _MOST_TOKENS = 1 << 21
+_MOST_TARGETS = 1 << 22  # of a split, so that a long text needs no more memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,21 +133,31 @@ def bigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int, /) -> 
 def targets_of(split: TextSplit, vocabulary: int) -> Targets:
     """Return each target of a split once, in the order of its stream, with the histories its piece has.
 
+    Of a long text, these are the first 4 million targets, or as many of each source of a mixture as this allows.
+
     Raises:
         UserError: the vocabulary is smaller than a token, or too large.
     """
-    tokens = split.rows.tokens
-    if not int(tokens.max()) < vocabulary <= _MOST_TOKENS:
-        raise UserError(
-            f'vocabulary: {vocabulary} must lie above the largest token, {tokens.max()}, and be at most {_MOST_TOKENS}'
-        )
-    starts, lengths = split.rows.pieces()
+    most = _MOST_TARGETS // len(split.streams)
+    words, histories = zip(*(_targets_of(rows, vocabulary, most) for rows in split.streams), strict=True)
+    return Targets(np.concatenate(words), tuple(map(np.concatenate, zip(*histories, strict=True))))
+
+
+def _targets_of(rows: Rows, vocabulary: int, most: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    starts, lengths = rows.pieces()
     counts = lengths.astype(np.int64) - 1
+    kept = np.searchsorted(np.cumsum(counts), most) + 1
+    starts, counts = starts[:kept], counts[:kept]
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     at = np.repeat(starts + 1, counts) + place
-    words, last, earlier = (tokens[at - back].astype(np.int64) for back in range(ORDER))
+    words, last, earlier = (rows.tokens[at - back].astype(np.int64) for back in range(ORDER))
+    largest = max(words.max(initial=0), last.max(initial=0))
+    if not largest < vocabulary <= _MOST_TOKENS:
+        raise UserError(
+            f'vocabulary: {vocabulary} must lie above the largest token, {largest}, and be at most {_MOST_TOKENS}'
+        )
     pairs = np.where(place > 0, earlier * vocabulary + last, -1)
-    return Targets(words, (np.zeros_like(words), last, pairs))
+    return words, (np.zeros_like(words), last, pairs)
 
 
 def _nats(train: TextSplit, validation: TextSplit, vocabulary: int, order: int) -> float:

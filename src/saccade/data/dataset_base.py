@@ -76,11 +76,20 @@ class DatasetBase(ABC):
         with explained(cache):
             source = self._open(cache)
             used = self._make_processor(source, cache) if processor is None else processor
-            frame = self.frame(used)  # before writing, since it checks the processor
-            name = digest(_FORMAT, source.digest, used.digest, self._key)
-            folder = cached(cache / name, lambda new: self._write(source, used, new))
-            arrays = {name: read_arrays(folder / name) for name in source.splits}
-        return Prepared(used, self._splits(arrays, source, frame, used), source.facts())
+            splits = self.splits_of(source, used, cache)
+        return Prepared(used, splits, source.facts())
+
+    def splits_of(self, source: DatasetSource, processor: Any, cache: Path) -> dict[str, Split]:
+        """Process an opened source, or load it from the cache, and build rows.
+
+        Raises:
+            UserError: as for `prepare`.
+        """
+        frame = self.frame(processor)  # before writing, since it checks the processor
+        name = digest(_FORMAT, source.digest, processor.digest, self._key)
+        folder = cached(cache / name, lambda new: self._write(source, processor, new))
+        arrays = {name: read_arrays(folder / name) for name in source.splits}
+        return self._splits(arrays, source, frame, processor)
 
     @abstractmethod
     def frame(self, processor: Any) -> Any:
@@ -112,6 +121,6 @@ class DatasetBase(ABC):
         """Return the arrays of each split, if they fit in memory."""
         raise NotImplementedError
 
-    @abstractmethod
     def _splits(self, arrays: BySplit, source: DatasetSource, frame: Any, processor: Any) -> dict[str, Split]:
-        """Build rows from the arrays of each split."""
+        """Build rows from the arrays of each split, if the source has arrays of its own."""
+        raise NotImplementedError

@@ -5,11 +5,13 @@
 Batch n is a function of only the seed and n. So the state of the data is one integer, on any number of processes: each
 yields its contiguous share of every batch, and the shares of processes 0, 1, ... joined are the batch. If rows are in
 buckets by length, a batch has rows of one bucket; buckets are mixed in proportion to their numbers of batches, and each
-has its own epochs.
+has its own epochs. So have the shares of a mixture, whose rows are mixed within each batch, in proportion to weights.
 """
 
 import dataclasses
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -48,7 +50,7 @@ def train_batches(
     def batches(bucket: Bucket) -> grain.MapDataset:
         size = bucket.batch_size(batch_size)
         share = _share(size, process, processes)
-        numbers = shuffled(len(bucket.rows), seed).repeat().batch(size, drop_remainder=True)
+        numbers = _endless(bucket, seed).batch(size, drop_remainder=True)
         return numbers.map(_reader(bucket.rows, share))
 
     streams = [batches(bucket) for bucket in buckets]
@@ -119,6 +121,20 @@ def _share(batch_size: int, process: int, processes: int) -> slice:
     )
     rows = batch_size // processes
     return slice(process * rows, (process + 1) * rows)
+
+
+def _endless(bucket: Bucket, seed: int) -> 'grain.MapDataset':
+    """Return the row numbers of a bucket, endlessly: by the weights of its shares, each with its own epochs."""
+    import grain
+
+    if not bucket.shares:
+        return shuffled(len(bucket.rows), seed).repeat()
+    firsts = itertools.accumulate((share.rows for share in bucket.shares), initial=0)
+    streams = [
+        shuffled(share.rows, seed).repeat().map(functools.partial(operator.add, first))
+        for share, first in zip(bucket.shares, firsts, strict=False)
+    ]
+    return grain.MapDataset.mix(streams, [share.weight for share in bucket.shares])
 
 
 def shuffled(rows: int, seed: int) -> 'grain.MapDataset':

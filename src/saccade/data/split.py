@@ -34,17 +34,27 @@ class RowSource(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Share:
+    """Share of training rows. Attributes: rows, number of consecutive rows; weight, relative frequency."""
+
+    rows: int
+    weight: float
+
+
 @dataclass(frozen=True, eq=False)
 class Bucket:
-    """Bucket of rows of similar length, shorter than the rows of its split.
+    """Bucket of rows of similar length, at most as long as the rows of its split.
 
     Attributes:
         rows: random access to the rows.
         times: number of these rows with as many tokens as one row of the split.
+        shares: shares of the rows, each shuffled and repeated on its own; empty if all rows are equally frequent.
     """
 
     rows: RowSource
     times: float
+    shares: tuple[Share, ...] = ()
 
     def batch_size(self, longest: int) -> int:
         """Return the number of rows with about as many tokens as `longest` rows of the split."""

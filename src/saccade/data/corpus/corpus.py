@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text corpora: the embedded documentation or proteins, a TFDS dataset by name, or the user's files.
 
-Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document; proteins in FASTA
-files are held in memory instead.
+Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document. JSON lines are read
+in place, and proteins in FASTA files are held in memory.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_so
 from saccade.data.corpus.document import Document
 from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import is_leftover
+from saccade.data.corpus.json_lines import holds_lines, read_json_lines
 from saccade.data.corpus.record_files import format_of
 from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import DatasetSource
@@ -60,15 +61,18 @@ class Corpus(DatasetSource):
     name: str
 
 
-def open_corpus(name: str | None, path: str | None, cache: Path, validation: float = 0.1) -> Corpus:
+def open_corpus(
+    name: str | None, path: str | None, cache: Path, validation: float = 0.1, column: str = 'text'
+) -> Corpus:
     """Open a corpus; prepare it first if necessary.
 
     Args:
         name: 'pydocs', 'motifs' (generated proteins), or a TFDS dataset with text; or
-        path: a file or folder of the user's, a FASTA file or a folder of FASTA files named after the splits, or the
-            folder of a prepared TFDS dataset.
+        path: a file or folder of the user's, of text or of JSON lines; a FASTA file or a folder of FASTA files named
+            after the splits; or the folder of a prepared TFDS dataset.
         cache: folder to prepare into.
         validation: fraction of the text for validation, if the corpus has no such split.
+        column: field of JSON lines that has the text.
 
     Raises:
         UserError: not exactly one of name and path is given, or the corpus does not exist or cannot be read.
@@ -85,6 +89,9 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
     if _holds_proteins(path):
         found = open_records(None, str(path), cache, validation, ('sequence',))
         return Corpus({split: Proteins(records) for split, records in found.splits.items()}, found.digest, path.name)
+    if holds_lines(path):
+        splits, digest = read_json_lines(path, column, validation)
+        return Corpus(splits, digest, path.name)
     plan = text_files.plan_documents(path, validation)
     digest = text_files.fingerprint(plan)
     from saccade.data.corpus.prepare import prepare_own

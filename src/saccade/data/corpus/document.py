@@ -3,8 +3,11 @@
 """Document of a corpus: its text, its id, its stored features, and the draw that decides its split."""
 
 import hashlib
+import itertools
 from collections.abc import Collection
 from typing import TypedDict
+
+import numpy as np
 
 
 class Document(TypedDict):
@@ -26,11 +29,22 @@ def draw(id: str) -> float:
 
     Documents with a draw below a fraction form a split, so no document changes its split when others come or go.
     """
-    return int.from_bytes(hashlib.sha256(id.encode()).digest()[:6]) / 2**48
+    return drawn(hashlib.sha256(id.encode()).digest())
+
+
+def drawn(sha256: bytes) -> float:
+    """Return the draw of an id, or of content, with this hash."""
+    return int.from_bytes(sha256[:6]) / 2**48
+
+
+def lowest(draws: np.ndarray, fraction: float) -> np.ndarray:
+    """Return a flag for each draw below the fraction: at least one is True, and never all."""
+    count = min(max(int((draws < fraction).sum()), 1), len(draws) - 1)
+    chosen = np.zeros(len(draws), bool)
+    chosen[np.argsort(draws, kind='stable')[:count]] = True
+    return chosen
 
 
 def held_out(ids: Collection[str], validation: float) -> set[str]:
-    """Return the ids for validation: those with a draw below the fraction, but at least one and never all."""
-    by_draw = sorted(ids, key=draw)
-    count = sum(draw(id) < validation for id in ids)
-    return set(by_draw[: min(max(count, 1), len(ids) - 1)])
+    """Return the ids for validation, by `lowest`."""
+    return set(itertools.compress(ids, lowest(np.array([draw(id) for id in ids]), validation)))

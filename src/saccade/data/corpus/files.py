@@ -136,8 +136,17 @@ def lines_of(stream: io.BufferedIOBase, path: Path | str) -> Iterator[str]:
         yield from text.removesuffix('\n').split('\n') if text else ()
         return
     for number, line in enumerate(itertools.chain([first], stream), start=1):
-        text = decoded(first, path) if number == 1 else _of_utf_8(line, path, number).replace('\r\n', '\n')
-        yield text.removesuffix('\n')
+        yield text_of_line(line, path, number)
+
+
+def text_of_line(content: bytes, path: Path | str, number: int) -> str:
+    """Return the text of a line of UTF-8, without its end; `number` counts from 1.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
+    text = _of_utf_8(content, path, number)
+    return (text.removeprefix('\ufeff') if number == 1 else text).removesuffix('\n').removesuffix('\r')
 
 
 def number_of(value: Any) -> float | None:

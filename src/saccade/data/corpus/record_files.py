@@ -163,12 +163,18 @@ def _json_lines(text: str, path: Path, columns: Sequence[str]) -> Numbered:
     for number, line in enumerate(text.split('\n'), start=1):
         if line.strip():
             place = f'{path}, line {number}'
-            record = _json(line, place)
+            record = json_record(line, place)
             require_columns(place, columns, record)
             yield number, record
 
 
-def _json(line: str, place: str) -> Record:
+def json_record(line: str, place: str) -> Record:
+    """Return the JSON object in a line.
+
+    Raises:
+        UserError: it is not one, or a name occurs twice.
+    """
+
     def unambiguous(fields: list[tuple[str, Any]]) -> Record:
         _require_apart(place, (name for name, _ in fields))
         return dict(fields)

@@ -24,7 +24,7 @@ from saccade.types import UserError
 _LOG = logging.getLogger(__name__)
 _FORMAT = '1.0.0'  # part of a fingerprint; increase it when the text read from files changes
 _SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
-_NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
+_NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)(?P<ending>\.\w+)(\.gz)?', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,8 @@ def _plan_file(path: Path, validation: float) -> Plan:
 def _plan_folder(folder: Path, validation: float) -> Plan:
     """Split by file names if files are named after the splits, otherwise by a draw per document."""
     files = visible_files(folder)
-    named = {file: match['split'].lower() for file in files if (match := _NAMED.fullmatch(file.name))}
-    named = {file: split for file, split in named.items() if file.parent == folder}
-    if {'train'} < {*named.values()} - {'test'}:
-        if len(named) < len(files):
-            names = ', '.join(file.name for file in named)
-            _LOG.warning('%s: %s are the splits; %d other files are skipped', folder, names, len(files) - len(named))
-        found = {
-            split: pieces_of(folder, [file for file, name in named.items() if name in names])
-            for split, names in _SPLITS.items()
-        }
+    if named := named_splits(folder, files, '.txt'):
+        found = {split: pieces_of(folder, chosen) for split, chosen in named.items()}
         return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
     pieces = pieces_of(folder, files)
     chosen = held_out([piece.id for piece in pieces], validation)
@@ -122,6 +114,21 @@ def _plan_folder(folder: Path, validation: float) -> Plan:
         'train': [piece for piece in pieces if piece.id not in chosen],
         'validation': [piece for piece in pieces if piece.id in chosen],
     }
+
+
+def named_splits(folder: Path, files: Sequence[Path], ending: str) -> dict[str, list[Path]]:
+    """Return the files of a folder that are named after the splits, as train.txt; log the number of other files.
+
+    Empty if no file is named after the training split, or none after the validation split.
+    """
+    found = {file: match for file in files if file.parent == folder and (match := _NAMED.fullmatch(file.name))}
+    named = {file: match['split'].lower() for file, match in found.items() if match['ending'].lower() == ending}
+    if not {'train'} < {*named.values()} - {'test'}:
+        return {}
+    if len(named) < len(files):
+        names = ', '.join(file.name for file in named)
+        _LOG.warning('%s: %s are the splits; %d other files are skipped', folder, names, len(files) - len(named))
+    return {split: [file for file, name in named.items() if name in names] for split, names in _SPLITS.items()}
 
 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:

@@ -43,6 +43,7 @@ class Passages(TokenizedBase):
     pairing: conversion of sentences to rows, as `data.encoder.pairing:NextSentence`.
     name: a known corpus.
     path: the user's text, which overrides a named corpus.
+    column: field of JSON lines that has the text.
     validation: fraction of documents for validation, if the corpus has no such split.
     divide: regular expression of the separator between documents of one file, as '\\n\\n' between paragraphs;
         empty if a document of the corpus is one document.
@@ -54,6 +55,7 @@ class Passages(TokenizedBase):
     pairing: Part[Pairing]
     name: str | None = None
     path: str | None = None
+    column: str = 'text'
     validation: float = 0.1
     divide: str = ''
     copies: Count = 1
@@ -70,7 +72,7 @@ class Passages(TokenizedBase):
         return 'passages', spec(self.pairing), self.context_length, self.divide, self.copies
 
     def _open(self, cache: Path) -> Corpus:
-        return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
+        return open_corpus(None if self.path else self.name, self.path, cache, self.validation, self.column)
 
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
         return (document['text'] for document in each(examples))

@@ -9,10 +9,11 @@ token instead of the preceding end token.
 """
 
 import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import jax
 import numpy as np
@@ -49,6 +50,11 @@ class TextSplit(Split):
 
     reports: ClassVar[tuple[Metric, ...]] = (PERPLEXITY, Metric('bits_per_byte', 'lowest', 0.0, unit='bits'))
 
+    @property
+    def streams(self) -> tuple[Rows, ...]:
+        """The rows of each stream of tokens: of the only one, or of each source of a mixture."""
+        return (self.rows,)
+
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Return perplexity, and bits per byte of the text."""
         loss = metrics['loss']
@@ -56,24 +62,20 @@ class TextSplit(Split):
 
 
 @dataclass(frozen=True)
-class TextData(TokenizedBase):
-    """Text for language models.
+class TextBase(TokenizedBase):
+    """Base of text for language models.
 
     Attributes:
         tokenizer: trainer of the tokenizer, as `data.tokenizer.bpe:BPE`.
         context_length: number of tokens in the model's context; a row has one more.
         pack: packing of documents into rows, as `data.rows.pack:Packed`.
-        name: a known corpus.
-        path: the user's text, which overrides a named corpus.
         validation: fraction of documents for validation, if the corpus has no such split.
     """
 
     tokenizer: Part[Trainer]
     context_length: Count
     pack: Part[Pack]
-    name: str | None = None
-    path: str | None = None
-    validation: float = 0.1
+    validation: float = field(default=0.1, kw_only=True)
 
     reports: ClassVar[tuple[Metric, ...]] = TextSplit.reports
 
@@ -89,11 +91,26 @@ class TextData(TokenizedBase):
     def _key(self) -> Any:
         return 'text', spec(self.pack), self.context_length
 
-    def _open(self, cache: Path) -> Corpus:
-        return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
-
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
         return (document['text'] for document in each(examples))
+
+
+@dataclass(frozen=True)
+class TextData(TextBase):
+    """Text for language models.
+
+    Attributes: tokenizer, context_length, pack and validation as in TextBase.
+        name: a known corpus.
+        path: the user's text, which overrides a named corpus.
+        column: field of JSON lines that has the text.
+    """
+
+    name: str | None = None
+    path: str | None = None
+    column: str = 'text'
+
+    def _open(self, cache: Path) -> Corpus:
+        return open_corpus(None if self.path else self.name, self.path, cache, self.validation, self.column)
 
     def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
         """Write the token stream of each split, which may exceed memory, then the arrays derived from it."""
@@ -142,12 +159,12 @@ def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
 
 def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) -> tuple[np.ndarray, int]:
     """Write the token stream; return the start and stop of each document in it, and the bytes of text."""
-    dtype = smallest(tokenizer.size)
+    dtype = np.dtype(smallest(tokenizer.size))
     end = [] if tokenizer.end is None else [tokenizer.end]
     begin = list(tokenizer.around.before) if tokenizer.around else []
-    lengths, size = [], 0
-    raw = path.with_suffix('.raw')
-    with raw.open('wb') as file:
+    lengths, size = array('q'), 0
+    with path.open('wb') as file:
+        place = _write_header(file, dtype, 0)
         file.write(np.array([] if begin else end, dtype).tobytes())
         for group in groups(documents, lambda document: len(document['text'])):
             for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
@@ -155,12 +172,19 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
                 if ids:
                     file.write(np.array([*begin, *ids, *end], dtype).tobytes())
                     lengths.append(len(ids))
-    if lengths:
-        np.save(path, np.memmap(raw, dtype, mode='r'))
-    raw.unlink()
+        tokens = (file.tell() - place) // dtype.itemsize
+        file.seek(0)
+        _write_header(file, dtype, tokens)
     taken = np.array(lengths, np.int64) + len(begin) + len(end)  # tokens of each document and those around it
     starts = np.cumsum(taken) - taken
     return np.stack([starts, starts + taken + (0 if begin else len(end))], axis=-1), size
+
+
+def _write_header(file: IO[bytes], dtype: np.dtype, tokens: int) -> int:
+    """Write the header of a .npy file and return its size, which is the same for any number of tokens."""
+    fields = {'descr': np.lib.format.dtype_to_descr(dtype), 'fortran_order': False, 'shape': (tokens,)}
+    np.lib.format.write_array_header_1_0(file, fields)
+    return file.tell()
 
 
 def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
