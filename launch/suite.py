@@ -12,6 +12,8 @@ python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/
 import shlex
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -41,6 +43,7 @@ RECORDS = flags.DEFINE_string(
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs of each sweep, and start nothing.')
 
+_POLL = 0.2  # seconds between two looks at a sweep
 SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
 
 
@@ -59,6 +62,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.report.standing import standing_page
     from saccade.sweep.archive import archive, restore
     from saccade.sweep.suite import Suite
+    from saccade.train.process.processes import stop_signal
     from saccade.train.workdir import absolute, write_atomically
 
     if not (SUITE.value and WORKDIR.value):
@@ -79,16 +83,16 @@ def main(overrides: list[str]) -> None:
     if RECORDS.value and Path(RECORDS.value).exists():
         restore(Path(RECORDS.value), folder)
     unfinished = []
-    try:
+    with stop_signal() as stopped:
         for task in suite.tasks:
-            say(console, f'{task.name}: the sweep is in {folder / task.name}')
+            if not stopped():
+                say(console, f'{task.name}: the sweep is in {folder / task.name}')
             size = [f'--size={task.size}'] if task.size and SIZE.value is None and BUDGET.value is None else []
-            if subprocess.run([*SWEEP, *task.flags(folder), *size, *asked, *overrides]).returncode:
+            if stopped() or _status([*SWEEP, *task.flags(folder), *size, *asked, *overrides], stopped):
                 unfinished.append(task.name)
-    finally:
-        if RECORDS.value and not DRY_RUN.value:
-            say(console, f'{RECORDS.value}: {archive(folder, Path(RECORDS.value)):,} finished runs')
-    if not DRY_RUN.value and sweeps_in(folder):
+    if RECORDS.value and not DRY_RUN.value:
+        say(console, f'{RECORDS.value}: {archive(folder, Path(RECORDS.value)):,} finished runs')
+    if not (DRY_RUN.value or stopped()) and sweeps_in(folder):
         found = matrix_report(folder, StudyQuestion())
         found.show(console)
         if PAGE.value:
@@ -98,6 +102,16 @@ def main(overrides: list[str]) -> None:
             say(console, PAGE.value)
     if unfinished:
         raise UserError(f'not finished: {", ".join(unfinished)}; the reasons are above. The same command continues')
+
+
+def _status(command: Sequence[str], stopped: Callable[[], bool]) -> int:
+    """Run a command and return its exit status; pass a request to stop on to it."""
+    process = subprocess.Popen(command)
+    while process.poll() is None and not stopped():
+        time.sleep(_POLL)
+    if process.poll() is None:
+        process.terminate()
+    return process.wait()
 
 
 def _asked(tasks: int) -> list[str]:

@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import pytest
+from watched import wait_for_step
 
 from saccade.sweep.record import read_sweep
 
@@ -52,3 +53,19 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
     runner.run('suite', *flags, elsewhere, records, '--size=half')
     assert (tmp_path / 'elsewhere/recall/one,seed=0/provenance.jsonl').read_bytes() == before
     assert not (tmp_path / 'elsewhere/recall/one,seed=0/checkpoints').exists()
+
+
+@pytest.mark.long
+def test_a_stopped_suite_stops_its_sweep_and_keeps_its_records(runner, tmp_path):
+    sweep, suite, records = (tmp_path / name for name in ('sweep.py', 'suite.py', 'runs.tar.xz'))
+    sweep.write_text(SWEEP)
+    suite.write_text(SUITE.format(config=str(ROOT / 'experiments/diagnostics/recall.py'), sweep=str(sweep)))
+    flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--records={records}', '--size=half', '--jobs=1']
+    process = runner.start('suite', *flags, '--config.steps=100000', '--config.log_every=1')
+    wait_for_step(process, tmp_path / 'runs/recall/one,seed=0/metrics.jsonl', 2)
+    process.terminate()
+    printed, errors = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert errors.splitlines()[-1].startswith('error: not finished: recall, broken;')
+    assert 'runs.tar.xz: 0 finished runs' in printed
+    assert not (tmp_path / 'runs/broken').exists()
