@@ -12,6 +12,7 @@ python -m benchmarks --what=memory                # of attention, by length
 python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
 python -m benchmarks --what=search                # of a bi-encoder next to a cross-encoder, by number of texts
+python -m benchmarks --what=corpora --gigabytes=10 # of text, prepared and mixed, next to datasets
 python -m benchmarks --what=utilisation           # of a config, on a GPU or TPU
 """
 
@@ -45,6 +46,7 @@ TOPOLOGY = flags.DEFINE_string(
 )
 TEXTS = flags.DEFINE_multi_integer('texts', SEARCHED, 'Numbers of texts for search.', 2)
 MOST = flags.DEFINE_integer('crossed', CROSSED, 'Maximum number of texts whose pairs the cross-encoder reads.', 2)
+GIGABYTES = flags.DEFINE_float('gigabytes', 0.1, 'Size of the text that is drawn for corpora, in GB.', 0.003)
 CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose utilisation to measure.')
 MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product defines the peak rate.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
@@ -61,6 +63,7 @@ _READ = {
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
     'search': (TEXTS, MOST),
+    'corpora': (GIGABYTES,),
     'utilisation': (CONFIG, ROUNDS, STEPS, MATRIX, TRACE, FORCE),
 }
 WHAT = flags.DEFINE_enum('what', None, list(_READ), 'What to measure.')
@@ -100,6 +103,7 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
         UserError: a flag has an invalid value.
     """
     from benchmarks.compare import choose
+    from benchmarks.corpora import corpora
     from benchmarks.decoding import PROMPTS, decoding
     from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
     from benchmarks.kernels import kernels
@@ -136,6 +140,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
         return vocabulary()
     if WHAT.value == 'search':
         return search(TEXTS.value, MOST.value)
+    if WHAT.value == 'corpora':
+        return corpora(GIGABYTES.value)
     options = Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
     return utilisation(CONFIG.value, overrides, options)
 

@@ -14,8 +14,10 @@ import pytest
 from rich.console import Console
 
 from benchmarks.compare import Comparison, alternate, choose
+from benchmarks.corpora import corpora
 from benchmarks.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from benchmarks.memory import PATHS, exponent, memory
+from benchmarks.our_corpora import Corpora
 from benchmarks.process import LateError, Worker, require
 from benchmarks.samples import samples
 from benchmarks.seq2seq import seq2seq
@@ -371,3 +373,27 @@ def test_reading_and_writing_beside_transformers(size):
     assert trained['ratios']['saccade unrolled']['torch eager']['median'] > 0
     assert all(found['ties'] == 0 for found in written['batches'].values())
     assert all(found['ratios']['saccade']['transformers']['median'] > 0 for found in written['batches'].values())
+
+
+@pytest.mark.long
+def test_our_side_of_corpora_mixes_and_resumes(tmp_path):
+    for name in 'ab':
+        lines = (f'{{"text": "{name} {number} def test(): return"}}\n' for number in range(3000))
+        (tmp_path / f'{name}.jsonl').write_text(''.join(lines))
+    first, second = (Corpora(str(tmp_path), {'a': 3.0, 'b': 1.0}) for _ in range(2))
+    first.make_tokenizer(300)
+    assert first.prepare() > 0
+    assert first.read(batches=40)['pieces in a row'] > 10
+    assert second.prepare() > 0
+    assert second.resumed(batch=30)
+    assert not second.resumed(batch=27)
+    peaks = first.memory()
+    assert 0 < peaks['own_peak'] <= peaks['peak']
+
+
+@pytest.mark.long
+def test_corpora_beside_datasets():
+    pytest.importorskip('datasets')
+    found = corpora(0.003).figures
+    assert found['read']['resumed equal']
+    assert found['prepared'].keys() == {'saccade', 'datasets'}
