@@ -47,6 +47,15 @@ def test_equal_runs_give_equal_bytes(study, tmp_path):
     assert (tmp_path / 'first.tar.xz').read_bytes() == (tmp_path / 'second.tar.xz').read_bytes()
 
 
+def test_paths_below_the_current_folder_are_relative(study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (study / 'recall/a/provenance.jsonl').write_text(f'{{"command": "{tmp_path}/launch/train.py --workdir={study}/a"}}')
+    archive(study, tmp_path / 'runs.tar.xz')
+    restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
+    kept = (tmp_path / 'there/recall/a/provenance.jsonl').read_text()
+    assert kept == '{"command": "launch/train.py --workdir=here/a"}'
+
+
 def test_what_is_there_stays(study, tmp_path):
     archive(study, tmp_path / 'runs.tar.xz')
     (study / 'recall/a/metrics.jsonl').write_text('{"step": 2}\n')

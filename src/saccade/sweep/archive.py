@@ -19,14 +19,16 @@ from saccade.types import UserError
 def archive(folder: Path, file: Path) -> int:
     """Write the records of all sweeps below a folder to a `.tar.xz` file; return the number of finished runs.
 
+    Paths below the current folder become relative to it: the file may be published, and belongs to no machine.
+
     Raises:
         UserError: a sweep's record is damaged, or the file cannot be written.
     """
-    buffer, runs = io.BytesIO(), set()
+    buffer, runs, here = io.BytesIO(), set(), f'{Path.cwd()}/'.encode()
     with tarfile.open(fileobj=buffer, mode='w:xz') as tar:
         for path in sorted(_recorded(folder)):
             entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            content = path.read_bytes()
+            content = path.read_bytes().replace(here, b'')
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
             runs.add(path.parent)
