@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from saccade.hub.setting import Settings, require, shortened
+from saccade.hub.setting import Settings, read, require, shortened
 from saccade.types import UserError
 
 # Token ids: read with the tokenizer, together with generation_config.json.
@@ -36,7 +36,7 @@ class Keys:
     Attributes:
         required: key -> its only supported value. Another value raises an error.
         harmless: keys that do not change the outputs of a trained model.
-        aliases: second name of a key -> the key.
+        aliases: second name of a key -> the key; dotted, it is in an object of config.json.
         defaults: key -> default of the class, for keys that folders leave out.
         nullable: keys whose null is a value of its own, and not the default.
         fixed: key -> the value that transformers uses, whatever the folder has.
@@ -72,9 +72,10 @@ class Keys:
         """
         found = {key: value for key, value in values.items() if value is not None or key in self.nullable}
         for alias, key in self.aliases.items():
-            if alias in found and found.setdefault(key, found[alias]) != found[alias]:
+            given = _inside(found, alias)
+            if given is not None and found.setdefault(key, given) != given:
                 raise UserError(
-                    f'config.json: {at}{alias} is {shortened(found[alias])}, but {at}{key}, which is the same setting, '
+                    f'config.json: {at}{alias} is {shortened(given)}, but {at}{key}, which is the same setting, '
                     f'is {shortened(found[key])}'
                 )
         for key, keys in self.inner.items():
@@ -86,3 +87,11 @@ class Keys:
             if key not in self.own:
                 require(Settings(found, at), key, value)
         return Settings(found, at)
+
+
+def _inside(values: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a dotted key, None where it or an object on the way is absent."""
+    *outer, last = key.split('.')
+    for name in outer:
+        values = read(values, name, dict, {})
+    return values.get(last)
