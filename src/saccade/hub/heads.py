@@ -148,15 +148,16 @@ def reading(template: Mapping[str, Any]) -> Trunk:
     return Trunk({name: leaf for name, leaf in template.items() if name in shared} | {'use': 'model.encoder:Encoder'})
 
 
-def rereading(template: Mapping[str, Any], start: Any, **decoder: Any) -> Trunk:
+def rereading(template: Mapping[str, Any], start: Any, end: Any = None, **decoder: Any) -> Trunk:
     """Return the model under the heads of an encoder-decoder, which reads a text twice.
 
     Args:
         template: of the model that writes.
         start: of the first token of the decoder.
+        end: of the last token that heads read.
         decoder: fields of the decoder that differ.
     """
-    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'start': start}
+    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'start': start, 'end': end}
     return Trunk({**twice, 'decoder': {**template['decoder'], **decoder}})
 
 

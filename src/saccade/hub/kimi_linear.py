@@ -64,10 +64,11 @@ FAMILY = family(
     Keys(
         required={
             **CAUSAL, 'attention_bias': False, 'num_expert_group': 1, 'topk_group': 1, 'tie_word_embeddings': False,
-            # Of the published folder.
+            # Of the published folder, and of later models of the same type.
             'mla_use_nope': True, 'moe_router_activation_func': 'sigmoid', 'moe_layer_freq': 1,
-            'num_nextn_predict_layers': 0,
+            'num_nextn_predict_layers': 0, 'mla_use_output_gate': False, 'routed_expert_hidden_size': None,
         },
+        inner={'linear_attn_config': Keys(required={'use_full_rank_gate': False, 'gate_lower_bound': None})},
         harmless=('head_dim', 'num_key_value_heads', 'output_router_logits', 'pretraining_tp', 'qk_head_dim'),
         aliases={
             'max_position_embeddings': 'model_max_length', 'norm_topk_prob': 'moe_renormalize',
