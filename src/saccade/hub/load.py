@@ -133,11 +133,14 @@ def _under(
     for architecture in sorted(fitting, key=lambda name: not name.endswith(ending)):
         asked = Settings({**settings, 'architectures': [architecture]})
         found = family.spec(asked)
-        shapes = shapes_of(found, family.inputs_of(asked))
-        for part in ('', *spec):
-            if {f'{part}/{path}'.removeprefix('/'): shape for path, shape in shapes.items()}.items() <= there:
-                return found, part
+        part = next((name for name, each in spec.items() if _without_heads(each) == _without_heads(found)), '')
+        if part or shapes_of(found, family.inputs_of(asked)).items() <= there:
+            return found, part
     return spec, ''
+
+
+def _without_heads(spec: Any) -> Any:
+    return {name: field for name, field in spec.items() if name != 'heads'} if isinstance(spec, Mapping) else spec
 
 
 def model_type(path: str | Path) -> str:
