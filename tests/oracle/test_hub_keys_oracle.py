@@ -337,12 +337,12 @@ def other(key: str, value: Any) -> Any:
 @cache
 def changes(family: str) -> tuple[tuple[str, str, Any], ...]:
     """For each key that can be changed: the object it is in, the key, another value."""
-    whole = CASES[family].config({})
+    whole = CASES[family].config({}).to_dict()
     found = []
     for name, (made, keys) in objects(family).items():
-        config = getattr(whole, name) if name else whole
+        values = whole[name] if name else whole
         for key in sorted(keys_of(made) - NOT_CHANGED - keys.inner.keys() - keys.aliases.keys()):
-            found.append((name, key, OF_FAMILY.get((family, key)) or other(key, getattr(config, key))))
+            found.append((name, key, OF_FAMILY.get((family, key)) or other(key, values[key])))
     return tuple(found)
 
 

@@ -17,6 +17,11 @@ from saccade.hub.llama_like import WEIGHTS as LLAMA
 from saccade.hub.setting import read
 from saccade.hub.template import Both, Free, Kernel, Setting
 
+# Without biases, positions and a gate in attention, and without groups and a narrower input of experts.
+PLAIN = {
+    'attention_bias': False, 'mla_use_nope': True, 'mla_use_output_gate': False, 'num_expert_group': 1, 'topk_group': 1,
+    'moe_router_activation_func': 'sigmoid', 'routed_expert_hidden_size': None,
+}  # fmt: skip
 _DOWN, _UP = 'R D -> D R', '(N H) R -> R N H'
 LATENT = {
     'use': 'attention.latent:Latent',

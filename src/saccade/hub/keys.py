@@ -36,13 +36,13 @@ class Keys:
     Attributes:
         required: key -> its only supported value. Another value raises an error.
         harmless: keys that do not change the outputs of a trained model.
-        aliases: second name of a key -> the key; dotted, it is in an object of config.json.
+        aliases: second name of a key -> the key.
         defaults: key -> default of the class, for keys that folders leave out.
         nullable: keys whose null is a value of its own, and not the default.
         fixed: key -> the value that transformers uses, whatever the folder has.
         inner: key of an object -> keys of the object.
         own: keys of every class, as `is_encoder_decoder`, that the family's functions read themselves.
-        replaces: key of an object -> key of the object in whose place it is taken, where there are both.
+        replaces: key, dotted if it is within an object -> key in whose place it is taken, where there are both.
     """
 
     required: Mapping[str, Any] = field(default_factory=dict)
@@ -72,16 +72,15 @@ class Keys:
         """
         found = {key: value for key, value in values.items() if value is not None or key in self.nullable}
         for alias, key in self.aliases.items():
-            given = _inside(found, alias)
-            if given is not None and found.setdefault(key, given) != given:
+            if alias in found and found.setdefault(key, found[alias]) != found[alias]:
                 raise UserError(
-                    f'config.json: {at}{alias} is {shortened(given)}, but {at}{key}, which is the same setting, '
+                    f'config.json: {at}{alias} is {shortened(found[alias])}, but {at}{key}, which is the same setting, '
                     f'is {shortened(found[key])}'
                 )
         for key, keys in self.inner.items():
             if isinstance(found.get(key), Mapping):
                 found[key] = keys.settings(found[key], f'{at}{key}.')
-        found |= {key: found[other] for other, key in self.replaces.items() if found.get(other)}
+        found |= {key: _inside(found, other) for other, key in self.replaces.items() if _inside(found, other)}
         found = {**self.defaults, **found, **self.fixed}
         for key, value in {**_REQUIRED, **self.required}.items():
             if key not in self.own:

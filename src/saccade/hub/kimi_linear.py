@@ -7,7 +7,7 @@ and settings of `KimiLinearForCausalLM` in transformers, which renames some of t
 published names are written. Router and shared expert are as in DeepSeek-V3.
 """
 
-from saccade.hub.deepseek import LATENT, WEIGHTS, attention, balanced, factors, mixture_weights
+from saccade.hub.deepseek import LATENT, PLAIN, WEIGHTS, attention, balanced, factors, mixture_weights
 from saccade.hub.delta_rule import delta, hybrid
 from saccade.hub.encoder import layers, projections
 from saccade.hub.experts import NUMBERED, mixture
@@ -62,18 +62,15 @@ FAMILY = family(
         feedforward=listed({'sparse': _SPARSE, 'dense': {}}, _dense, 'mlp_layer_types'),
     ),
     Keys(
-        required={
-            **CAUSAL, 'attention_bias': False, 'num_expert_group': 1, 'topk_group': 1, 'tie_word_embeddings': False,
-            # Of the published folder, and of later models of the same type.
-            'mla_use_nope': True, 'moe_router_activation_func': 'sigmoid', 'moe_layer_freq': 1,
-            'num_nextn_predict_layers': 0, 'mla_use_output_gate': False, 'routed_expert_hidden_size': None,
-        },
+        required={**CAUSAL, **PLAIN, 'tie_word_embeddings': False, 'moe_layer_freq': 1, 'num_nextn_predict_layers': 0},
         inner={'linear_attn_config': Keys(required={'use_full_rank_gate': False, 'gate_lower_bound': None})},
         harmless=('head_dim', 'num_key_value_heads', 'output_router_logits', 'pretraining_tp', 'qk_head_dim'),
         aliases={
             'max_position_embeddings': 'model_max_length', 'norm_topk_prob': 'moe_renormalize',
             'n_group': 'num_expert_group', 'num_local_experts': 'num_experts',
             'num_experts_per_tok': 'num_experts_per_token', 'n_shared_experts': 'num_shared_experts',
+        },
+        replaces={
             'linear_attn_config.head_dim': 'linear_head_dim', 'linear_attn_config.num_heads': 'linear_num_heads',
             'linear_attn_config.short_conv_kernel_size': 'linear_conv_kernel_dim',
             'linear_attn_config.full_attn_layers': 'full_attn_layers',  # numbered from 1

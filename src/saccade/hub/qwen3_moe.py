@@ -10,11 +10,12 @@ from saccade.hub.experts import mixture, sparse_or_dense, weights
 from saccade.hub.keys import Keys
 from saccade.hub.layer_kinds import patterned
 from saccade.hub.llama_like import BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
-from saccade.hub.template import Setting
+from saccade.hub.template import Both, Setting
 from saccade.hub.windows import WINDOW
 
 _MODEL = template({'bias': BIAS, 'output_bias': BIAS, 'head_norm': NORM}, {'bias': False})
-_MIXTURE = mixture(Setting('num_experts', int), 'moe_intermediate_size', Setting('norm_topk_prob', bool, False))
+_EXPERTS = Both(Setting('num_local_experts', int).read, lambda count: {'num_experts': count})  # as published
+_MIXTURE = mixture(_EXPERTS, 'moe_intermediate_size', Setting('norm_topk_prob', bool, False))
 
 FAMILY = family(
     'Qwen3MoeForCausalLM',
@@ -23,9 +24,9 @@ FAMILY = family(
         required={**WINDOW, 'use_sliding_window': False},
         # Without windows in any layer their size has no effect.
         harmless=('output_router_logits', 'router_aux_loss_coef', 'sliding_window'),
-        aliases={'num_local_experts': 'num_experts'},
+        aliases={'num_experts': 'num_local_experts'},
         defaults={
-            'num_key_value_heads': 4, 'num_experts_per_tok': 8, 'num_experts': 128, 'moe_intermediate_size': 768,
+            'num_key_value_heads': 4, 'num_experts_per_tok': 8, 'num_local_experts': 128, 'moe_intermediate_size': 768,
             'intermediate_size': 6144,
         },
     ),

@@ -51,8 +51,9 @@ def inherit(config: ConfigDict) -> None:
     if 'heads' not in fields(load_target(spec['use'])):
         raise UserError(f'config.init_from={init_from}: {spec["use"]} has no heads; this takes an encoder')
     node[name] = ConfigDict(spec | own)
-    with config.unlocked():
-        config.init_part = part
+    if part:
+        with config.unlocked():
+            config.init_part = part
 
 
 def _ending(task: ConfigDict) -> str:
