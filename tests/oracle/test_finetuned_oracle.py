@@ -109,7 +109,7 @@ def test_a_tagger_is_the_encoder_alone(family, tmp_path):
     export(Source(experiment.model, params, tokenizer, experiment.task.target.architecture), tmp_path / 'out')
 
     model = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / 'out')
-    assert type(model).__name__ == f'{family.upper()}ForTokenClassification'
+    assert type(model).__name__ == 'T5ForTokenClassification'  # mT5's has the same encoder
     base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).get_encoder().state_dict()
     for name, tensor in model.transformer.encoder.state_dict().items():
         assert torch.equal(tensor, base[name])
