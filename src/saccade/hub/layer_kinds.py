@@ -74,8 +74,8 @@ def patterned(model: Mapping[str, Any], **fields: Kinds) -> dict[str, Any]:
         return [*zip(*(column.reads(config) for column in columns), strict=True)]
 
     def writes(kinds: list[tuple[str, ...]]) -> dict[str, Any]:
-        pairs = zip(columns, zip(*kinds, strict=True), strict=True)
-        return {key: value for column, own in pairs for key, value in column.writes([*own]).items()}
+        own = [column.writes([each[place] for each in kinds]) for place, column in enumerate(columns)]
+        return {key: value for settings in own for key, value in settings.items()}
 
     blocks = {kinds: block(kinds) for kinds in itertools.product(*templates)}
     return {**model, **{field: _Blocks(field, blocks, Both(reads, writes)) for field in _FIELDS}}
