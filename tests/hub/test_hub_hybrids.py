@@ -56,6 +56,9 @@ def test_the_convolution_is_three_tensors(tmp_path):
     ('config', 'words'),
     [
         (KIMI | {'mla_use_nope': False}, 'mla_use_nope is False'),
+        (KIMI | {'mla_use_output_gate': True}, 'mla_use_output_gate is True'),
+        (KIMI | {'linear_attn_config': {'gate_lower_bound': -5.0}}, 'linear_attn_config.gate_lower_bound is -5.0'),
+        (KIMI | {'linear_attn_config': [3]}, 'linear_attn_config must be an object'),
         (KIMI | {'num_expert_group': 2}, 'num_expert_group is 2'),
         (KIMI | {'n_group': 2}, 'num_expert_group is 2'),
         (KIMI | {'tie_word_embeddings': True}, 'tie_word_embeddings is True'),

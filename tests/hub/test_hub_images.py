@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from saccade.hub.load import spec_of
+from saccade.hub.load import spec_of, under_heads
 from saccade.hub.setting import ACTIVATIONS
 from saccade.types import UserError
 
@@ -47,6 +47,14 @@ def test_siglip_and_clip_have_the_defaults_of_their_classes(tmp_path):
     assert (found['image']['width'], found['image']['context_length']) == (768, 1 + 14 * 14)
     assert (found['text']['width'], found['text']['vocabulary'], found['text']['context_length']) == (512, 49408, 77)
     assert found['text']['block']['mixer']['heads'] == 8
+
+
+def test_new_heads_of_images_are_put_on_the_tower_of_images_if_it_is_their_model(tmp_path):
+    image = spec(tmp_path, SIGLIP)['image']
+    read, part = under_heads(tmp_path, ('pooled',), 'ForImageClassification')
+    assert (part, {**read, 'heads': {}}) == ('image', {**image, 'heads': {}})
+    whole = spec(tmp_path, CLIP)  # whose classifier has no norm after the last layer
+    assert under_heads(tmp_path, ('pooled',), 'ForImageClassification') == (whole, '')
 
 
 def test_the_padding_of_siglip_may_be_0(tmp_path):

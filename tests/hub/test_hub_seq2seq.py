@@ -14,7 +14,7 @@ from test_hub_configs import architecture, config
 
 from saccade.build import build, plain
 from saccade.hub import t5
-from saccade.hub.load import load, spec_of
+from saccade.hub.load import load, spec_of, under_heads
 from saccade.hub.setting import ACTIVATIONS
 from saccade.types import UserError
 
@@ -118,6 +118,16 @@ def test_the_feedforward_layer_of_t5(tmp_path, settings, function, gated):
     inner = spec_of(tmp_path)['decoder']['block']['feedforward']
     assert inner['activation'] == ACTIVATIONS[function]
     assert inner['use'] == ('feedforward.gated:Gated' if gated else 'feedforward.mlp:MLP')
+
+
+@pytest.mark.parametrize('name', ['t5', 'mt5'])
+def test_the_encoder_of_t5_tags_and_both_towers_answer(tmp_path, name):
+    (tmp_path / 'config.json').write_text(json.dumps(T5 | {'model_type': name}))
+    encoder = spec_of(tmp_path)['encoder']
+    assert under_heads(tmp_path, ('tokens',), 'ForTokenClassification') == (encoder, 'encoder')
+    for head, ending in (('tokens', 'ForQuestionAnswering'), ('pooled', 'ForSequenceClassification')):
+        read, part = under_heads(tmp_path, (head,), ending)
+        assert (read['use'], read['encoder'], part) == ('model.reread:Reread', encoder, '')
 
 
 def test_what_version_5_writes_of_t5_1_1_is_untied_although_it_says_tied(tmp_path):

@@ -48,6 +48,22 @@ def test_it_has_the_states_of_one_that_writes_what_it_read(start):
     near(found['pooled'], (hidden @ head['output'] + head['output_bias'])[jnp.arange(2), ends])
 
 
+def test_a_head_of_the_whole_text_reads_its_last_end():
+    ends = jnp.array([[0, 1, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
+    tokens = jnp.where(ends == 1, V - 1, TOKENS % (V - 1))
+    segments = jnp.array([[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0, 0]])
+    given = {'use': 'model.reread:Reread', **towers(), 'heads': {'tokens': HEAD, 'pooled': POOLED}}
+    model = build({**given, 'end': V - 1})()
+    params = model.init(jax.random.key(0), tokens)['params']
+    params = {**params, 'pooled_head': params['tokens_head']}
+    for context in (None, CONTEXT.replace(segments=segments)):
+        found = model.apply({'params': params}, tokens, context)
+        # Of the second row, which has no end, the last token.
+        last = tokens.shape[1] - 1 if context is None else 3
+        near(found['pooled'], found['tokens'][jnp.arange(2), jnp.array([4, last])])
+        near(found['tokens'], build(given)().apply({'params': params}, tokens, context)['tokens'])
+
+
 def test_towers_that_do_not_fit_are_refused():
     given = towers()
     given['decoder'] = {**given['decoder'], 'vocabulary': V + 1}

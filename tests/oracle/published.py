@@ -140,6 +140,7 @@ def model_of(family: str, tokenizer: Any, seed: int) -> Any:
         'llama': lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(
             **WIDE, **ids, bos_token_id=tokenizer.bos_token_id)),
         't5': lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**narrow, **ids, **start)),
+        'mt5': lambda: transformers.MT5ForConditionalGeneration(transformers.MT5Config(**narrow, **ids, **start)),
         'marian': lambda: transformers.MarianMTModel(transformers.MarianConfig(
             d_model=32, max_position_embeddings=CONTEXT, scale_embedding=True, **towers, **ids, **start,
             forced_eos_token_id=None)),

@@ -50,7 +50,7 @@ def first_weights(experiment: Experiment) -> Any:
     initial = Initial.of(experiment)
     params = initial(jax.random.key(0), {})
     params = jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), params)
-    return start_from((experiment.init_from, ''), params, initial.axes, experiment.adapt).params
+    return start_from((experiment.init_from, experiment.init_part), params, initial.axes, experiment.adapt).params
 
 
 def scores(experiment: Experiment, params: Any, rows: Any) -> np.ndarray:
@@ -90,3 +90,32 @@ def test_a_classifier_reads_the_rows_of_transformers(family, texts, tmp_path):
         wanted = model(**read).logits.numpy()
     assert wanted.std(axis=0).min() > LEAST_SPREAD
     np.testing.assert_allclose(scores(experiment, params, rows), wanted, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize('family', ['t5', 'mt5'])
+def test_a_tagger_is_the_encoder_alone(family, tmp_path):
+    folder = published.publish(tmp_path / 'base', family, published.TOKENIZERS['t5'](), 0)
+    (tmp_path / 'texts').mkdir()
+    sentences = [''.join(f'{word} {"B-A" if word in OTHERS[0] else "O"}\n' for word in text.split()) for text in TEXTS]
+    for name in ('train', 'dev'):
+        (tmp_path / f'texts/{name}.conll').write_text('\n'.join(sentences))
+    fields = [f'init_from={folder}', f'data.path={tmp_path}/texts', 'data.classes=2', 'data.context_length=48']
+    experiment = Experiment.of(
+        load_config(str(ROOT / 'experiments/finetune/tag.py'), [f'--config.{field}' for field in fields])
+    )
+    tokenizer = experiment.data().open_processor(folder)
+    params = first_weights(experiment)
+    rows = experiment.data().prepare(tmp_path / 'cache', tokenizer).splits['validation'].rows
+    export(Source(experiment.model, params, tokenizer, experiment.task.target.architecture), tmp_path / 'out')
+
+    model = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / 'out')
+    assert type(model).__name__ == 'T5ForTokenClassification'  # mT5's has the same encoder
+    base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).get_encoder().state_dict()
+    for name, tensor in model.transformer.encoder.state_dict().items():
+        assert torch.equal(tensor, base[name])
+    for row, ours in zip(rows, scores(experiment, params, rows), strict=True):
+        there = row['segments'] > 0
+        with torch.no_grad():
+            wanted = model(torch.tensor(row['tokens'][there])[None]).logits[0].numpy()
+        assert wanted.std(axis=0).min() > LEAST_SPREAD
+        np.testing.assert_allclose(ours[there], wanted, atol=TOLERANCE)

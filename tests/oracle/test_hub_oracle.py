@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded models against transformers itself: random weights, saved by its `save_pretrained`, loaded by our hub."""
 
+import json
+import math
 import warnings
 from functools import partial
 from pathlib import Path
@@ -14,7 +16,9 @@ import pytest
 from safetensors import safe_open
 
 from saccade.build import build
-from saccade.hub.load import load
+from saccade.hub.family import ONE_TEXT, find_family
+from saccade.hub.load import load, shapes_of, spec_of
+from saccade.hub.place import stored_shape, weights_of
 from saccade.types import LayerContext
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
@@ -342,3 +346,53 @@ def test_a_trunk_saved_alone_has_no_prefix_and_no_head(tmp_path, family, trunk, 
     theirs = family(**settings)
     getattr(theirs, trunk).save_pretrained(tmp_path)
     assert_equal(Loaded(tmp_path).logits(), their_logits(theirs))
+
+
+ATTENDING = [4, 8, 12, 16, 20, 24, 27]
+# config.json of facebook/opt-350m and of moonshotai/Kimi-Linear-48B-A3B-Instruct.
+PUBLISHED = {
+    'OPTForCausalLM': {
+        'activation_dropout': 0.0, 'activation_function': 'relu', 'attention_dropout': 0.0, 'bos_token_id': 2,
+        'do_layer_norm_before': False, 'dropout': 0.1, 'eos_token_id': 2, 'ffn_dim': 4096, 'hidden_size': 1024,
+        'init_std': 0.02, 'layerdrop': 0.0, 'max_position_embeddings': 2048, 'model_type': 'opt',
+        'num_attention_heads': 16, 'num_hidden_layers': 24, 'pad_token_id': 1, 'prefix': '</s>',
+        'torch_dtype': 'float16', 'use_cache': True, 'vocab_size': 50272, 'word_embed_proj_dim': 512,
+    },
+    'KimiLinearForCausalLM': {
+        'bos_token_id': 163584, 'dtype': 'bfloat16', 'eos_token_id': 163586, 'first_k_dense_replace': 1,
+        'head_dim': 72, 'hidden_act': 'silu', 'hidden_size': 2304, 'initializer_range': 0.02,
+        'intermediate_size': 9216, 'kv_lora_rank': 512,
+        'linear_attn_config': {
+            'full_attn_layers': ATTENDING, 'head_dim': 128, 'num_heads': 32, 'short_conv_kernel_size': 4,
+            'kda_layers': [number for number in range(1, 28) if number not in ATTENDING],
+        },
+        'mla_use_nope': True, 'model_max_length': 1048576, 'model_type': 'kimi_linear', 'moe_intermediate_size': 1024,
+        'moe_layer_freq': 1, 'moe_renormalize': True, 'moe_router_activation_func': 'sigmoid',
+        'num_attention_heads': 32, 'num_expert_group': 1, 'num_experts': 256, 'num_experts_per_token': 8,
+        'num_hidden_layers': 27, 'num_key_value_heads': 32, 'num_nextn_predict_layers': 0, 'num_shared_experts': 1,
+        'pad_token_id': 163839, 'q_lora_rank': None, 'qk_nope_head_dim': 128, 'qk_rope_head_dim': 64,
+        'rms_norm_eps': 1e-5, 'rope_scaling': None, 'rope_theta': 10000.0, 'routed_scaling_factor': 2.446,
+        'tie_word_embeddings': False, 'topk_group': 1, 'use_cache': True, 'use_grouped_topk': True, 'v_head_dim': 128,
+        'vocab_size': 163840,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings('ignore')  # of settings that are older than this transformers
+@pytest.mark.parametrize('name', PUBLISHED)
+def test_a_published_config_has_their_number_of_parameters(tmp_path, name):
+    config = PUBLISHED[name] | {'architectures': [name]}
+    (tmp_path / 'config.json').write_text(json.dumps(config))
+    made = getattr(transformers, name)
+    with torch.device('meta'):
+        theirs = made(made.config_class.from_pretrained(tmp_path))
+    # The balance of experts is no parameter there.
+    balance = sum(buffer.numel() for each, buffer in theirs.named_buffers() if each.endswith('correction_bias'))
+    shapes = shapes_of(spec_of(tmp_path), ONE_TEXT)
+    stored = [
+        stored_shape(weight, [shapes[path][len(index) :] for path in weight.ours])
+        for weight in weights_of(find_family(config['model_type']), (), shapes)
+        if not weight.read_only
+        for _, index in weight.tensors(shapes[weight.ours[0]])
+    ]
+    assert sum(map(math.prod, stored)) == theirs.num_parameters() + balance

@@ -183,16 +183,24 @@ def test_greedy_decoding(pair, record_property):
     record_property(f'{theirs.config.model_type} greedy', NEW_TOKENS * len(SOURCE))
 
 
-@pytest.mark.parametrize('family', ['Bart', 'MBart'])
+LANGUAGE = 23
+WITH_LANGUAGE = np.array([[5, 1, 3, 3, 28, 11, 1, LANGUAGE], [1, 30, 6, 1, LANGUAGE, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ('family', 'source'),
+    [('Bart', SOURCE), ('MBart', SOURCE), ('MBart', WITH_LANGUAGE)],
+    ids=['bart', 'mbart', 'mbart, a language after the end'],
+)
 @pytest.mark.parametrize('ending', ['ForSequenceClassification', 'ForQuestionAnswering'])
-def test_heads_of_a_text_that_is_read_twice(tmp_path, family, ending, record_property):
+def test_heads_of_a_text_that_is_read_twice(tmp_path, family, source, ending, record_property):
     """A text ends with token 1 there."""
     kind = {'num_labels': 5} if ending == 'ForSequenceClassification' else {}
     theirs = marian(tmp_path, f'{family}{ending}', **kind, decoder_start_token_id=3, eos_token_id=1)
     with torch.no_grad():
-        found = theirs(torch.tensor(SOURCE), attention_mask=torch.tensor(READ))
+        found = theirs(torch.tensor(source), attention_mask=torch.tensor(READ))
     pretrained = load(tmp_path)
-    ours = build(pretrained.spec)().apply({'params': pretrained.params}, jnp.asarray(SOURCE), _context(READ), False)
+    ours = build(pretrained.spec)().apply({'params': pretrained.params}, jnp.asarray(source), _context(READ), False)
     if ending == 'ForSequenceClassification':
         wanted, made = found.logits.numpy(), ours['pooled']
     else:

@@ -35,7 +35,7 @@ FAMILY = Family(
     ignored=BUFFERS,
     keys=keys(),
     # Names in TensorFlow checkpoints, and in the published bert-base-uncased.
-    older={'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'},
+    older={r'LayerNorm\.gamma$': 'LayerNorm.weight', r'LayerNorm\.beta$': 'LayerNorm.bias'},
     heads=HEADS,
     outside=r'(cls|classifier|qa_outputs)\..*',
 )

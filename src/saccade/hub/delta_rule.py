@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from saccade.hub.encoder import MIXER
 from saccade.hub.family import Order, Shapes, Weight
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Config, Free, Leaf, Place, Setting
 
-MIXER = 'layers/*/mixer'
-KINDS = 'linear_attention', 'full_attention'
 _OF_DELTA = f'{MIXER}/log_rate'
 
 
@@ -79,10 +78,19 @@ def decaying(theirs: str, order: Order | None = None) -> tuple[Weight, ...]:
     )
 
 
-def own(weights: Iterable[Weight], of_delta: bool) -> tuple[Weight, ...]:
-    """Return the weights of one kind of layer. Args: of_delta, whether of the delta rule or of attention."""
-    where = {'needs': _OF_DELTA} if of_delta else {'without': _OF_DELTA}
-    return tuple(replace(weight, **where) for weight in weights)
+def hybrid(model: Iterable[Weight], delta: Iterable[Weight]) -> tuple[Weight, ...]:
+    """Return the weights of a model with layers of two kinds.
+
+    Args:
+        model: of the model where all layers attend. A mixer's with `without` are in layers of the delta rule too.
+        delta: of the mixers of the delta rule.
+    """
+
+    def attending(weight: Weight) -> Weight:
+        of_mixer = weight.ours[0].startswith(f'{MIXER}/')
+        return replace(weight, without=weight.without or _OF_DELTA) if of_mixer else weight
+
+    return (*map(attending, model), *(replace(weight, needs=_OF_DELTA) for weight in delta))
 
 
 def by_group(counted: str, *names: str) -> Order:

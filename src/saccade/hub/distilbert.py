@@ -41,7 +41,7 @@ _WORDS = Words(
 
 
 _MASKED = masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', activation=Activation(_WORDS.activation))
-_LABELS = pooled('pre_classifier', Output('classifier', LABELS, Rate('seq_classif_dropout')), RELU)
+_LABELS = pooled('pre_classifier', Output('classifier', LABELS, Rate('seq_classif_dropout')), activation=RELU)
 
 HEADS = {
     'DistilBertModel': (),

@@ -7,13 +7,14 @@ transformers.
 """
 
 from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, Narrow, affine, embeddings, keys, trunk
-from saccade.hub.family import Family, Head
+from saccade.hub.family import Family
 from saccade.hub.heads import (
     EXACT_GELU,
     HIDDEN_ACTIVATION,
     LABELS,
     ClassifierDropout,
     Output,
+    each_token,
     masked,
     of_encoder,
     pooled,
@@ -23,20 +24,19 @@ WEIGHTS = (*embeddings(), *affine('embeddings_project', 'embedding_output'), *BE
 
 
 # Scores whether a token was replaced by the generator.
-_REPLACED = {'use': 'head.each_token:EachToken', 'activation': HIDDEN_ACTIVATION, 'classes': 1}
-_DISCRIMINATOR = (
-    *affine('discriminator_predictions.dense', 'tokens_head/hidden'),
-    *affine('discriminator_predictions.dense_prediction', 'tokens_head/output'),
+_REPLACED = each_token(
+    Output('discriminator_predictions.dense_prediction', 1),
+    'discriminator_predictions.dense',
+    activation=HIDDEN_ACTIVATION,
 )
-
 _MASKED = masked(
     'generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', activation=EXACT_GELU
 )
-_LABELS = pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()), EXACT_GELU)
+_LABELS = pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()), activation=EXACT_GELU)
 
 HEADS = {
     'ElectraModel': (),
-    'ElectraForPreTraining': (Head('tokens', _REPLACED, _DISCRIMINATOR),),
+    'ElectraForPreTraining': (_REPLACED,),
     **of_encoder('Electra', _MASKED, _LABELS, ClassifierDropout()),
 }
 

@@ -28,6 +28,11 @@ from saccade.hub.template import (
     Usual,
 )
 
+# Paths of our parameters in a layer.
+MIXER, FEEDFORWARD = 'layers/*/mixer', 'layers/*/feedforward'
+QKV = tuple(f'{MIXER}/{name}' for name in ('query', 'key', 'value'))
+GATED = f'{FEEDFORWARD}/gate', f'{FEEDFORWARD}/up'
+
 # Saved with every model by older versions of transformers: 0, 1, 2, ..., and zeros.
 BUFFERS = r'embeddings\.(position|token_type)_ids'
 
@@ -162,6 +167,7 @@ _LAYER = {
     **{f'{branch}/{name}': make for branch in ('mixer', 'cross') for name, make in _ATTENTION.items()},
     'mixer_norm': norm,
     'cross_norm': norm,
+    'feedforward/gate': affine,
     'feedforward/up': affine,
     'feedforward/down': affine,
     'feedforward_norm': norm,
@@ -172,6 +178,11 @@ def layers(stem: str, names: Mapping[str, str], tower: str = '') -> tuple[Weight
     """Return the weights of the layers; `names` maps our names within a layer to theirs. Args: tower, our prefix."""
     pairs = [_LAYER[ours](f'{stem}.{theirs}', f'{tower}layers/*/{ours}') for ours, theirs in names.items()]
     return tuple(weight for pair in pairs for weight in pair)
+
+
+def projections(*names: str) -> dict[str, str]:
+    """Return their names of projections within a layer, by ours, in families that name each by its first letter."""
+    return {f'mixer/{name}': f'self_attn.{name[0]}_proj' for name in names}
 
 
 # RoBERTa and ELECTRA use the same names.

@@ -9,25 +9,29 @@ tensor for each expert, as version 4 does. Both are read, the latter is written.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from saccade.hub.encoder import FEEDFORWARD
 from saccade.hub.family import Weight
-from saccade.hub.layer_kinds import depth
+from saccade.hub.layer_kinds import Kinds, depth
 from saccade.hub.setting import read
-from saccade.hub.template import Activation, Config, Free, InnerWidth, Setting
+from saccade.hub.template import Activation, Both, Config, Free, InnerWidth, Setting
 
-_FEEDFORWARD = 'layers/*/feedforward'
-NAMES = {name: f'{name}_proj' for name in ('gate', 'up', 'down')}
-
-
-def sparse_or_dense(config: Config) -> list[str]:
-    """Return the kind of the feed-forward layer of each layer, 'dense' or 'sparse'."""
-    count, step = depth(config), read(config, 'decoder_sparse_step', int, 1)
-    dense = read(config, 'mlp_only_layers', list, [])
-    return ['dense' if number in dense or (number + 1) % step else 'sparse' for number in range(count)]
+_LAYOUTS = {'gate': 'F D -> D F', 'up': 'F D -> D F', 'down': 'D F -> F D'}
+NAMES = {name: f'{name}_proj' for name in _LAYOUTS}
+NUMBERED = 'block_sparse_moe', {'gate': 'w1', 'up': 'w3', 'down': 'w2'}  # as in Mixtral
 
 
-def only_dense(kinds: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of the kinds of feed-forward layers."""
-    return {'mlp_only_layers': [number for number, kind in enumerate(kinds) if kind == 'dense']}
+def sparse_or_dense(mixture: Mapping[str, Any]) -> Kinds:
+    """Return templates of the feed-forward layer, 'dense' as in the model or 'sparse', with the kind of each layer."""
+
+    def kinds(config: Config) -> list[str]:
+        step, dense = read(config, 'decoder_sparse_step', int, 1), read(config, 'mlp_only_layers', list, [])
+        numbers = range(depth(config))
+        return ['dense' if number in dense or (number + 1) % step else 'sparse' for number in numbers]
+
+    def only_dense(kinds: Sequence[str]) -> dict[str, Any]:
+        return {'mlp_only_layers': [number for number, kind in enumerate(kinds) if kind == 'dense']}
+
+    return {'sparse': mixture, 'dense': {}}, Both(kinds, only_dense)
 
 
 def weights(place: str, names: Mapping[str, str] = NAMES) -> tuple[Weight, ...]:
@@ -37,8 +41,7 @@ def weights(place: str, names: Mapping[str, str] = NAMES) -> tuple[Weight, ...]:
         place: their name of it, in a layer.
         names: their name of each map of an expert, by ours.
     """
-    router, maps = (f'{_FEEDFORWARD}/router/kernel',), {name: (f'{_FEEDFORWARD}/expert/{name}',) for name in names}
-    layouts = {'gate': 'F D -> D F', 'up': 'F D -> D F', 'down': 'D F -> F D'}
+    router, maps = (f'{FEEDFORWARD}/router/kernel',), {name: (f'{FEEDFORWARD}/expert/{name}',) for name in names}
     whole = 'layers.*.mlp.experts'
     return (
         Weight(f'{whole}.gate_up_proj', 'E (part F) D -> part E D F', maps['gate'] + maps['up'], read_only=True),
@@ -46,7 +49,7 @@ def weights(place: str, names: Mapping[str, str] = NAMES) -> tuple[Weight, ...]:
         Weight('layers.*.mlp.gate.weight', 'E D -> D E', router, read_only=True),
         Weight(f'layers.*.{place}.gate.weight', 'E D -> D E', router),
         *(
-            Weight(f'layers.*.{place}.experts.#.{theirs}.weight', layouts[ours], maps[ours])
+            Weight(f'layers.*.{place}.experts.#.{theirs}.weight', _LAYOUTS[ours], maps[ours])
             for ours, theirs in names.items()
         ),
     )
@@ -54,9 +57,8 @@ def weights(place: str, names: Mapping[str, str] = NAMES) -> tuple[Weight, ...]:
 
 def shared(place: str, name: str) -> tuple[Weight, ...]:
     """Return the weights of an expert of all tokens. Args: their names of the mixture and of the expert."""
-    stem, ours = f'layers.*.{place}.{name}', f'{_FEEDFORWARD}/shared'
-    maps = {'gate': 'F D -> D F', 'up': 'F D -> D F', 'down': 'D F -> F D'}
-    return tuple(Weight(f'{stem}.{map}_proj.weight', layout, (f'{ours}/{map}',)) for map, layout in maps.items())
+    stem, ours = f'layers.*.{place}.{name}', f'{FEEDFORWARD}/shared'
+    return tuple(Weight(f'{stem}.{NAMES[map]}.weight', layout, (f'{ours}/{map}',)) for map, layout in _LAYOUTS.items())
 
 
 def mixture(experts: Any, inner: str, renormalised: Any) -> dict[str, Any]:

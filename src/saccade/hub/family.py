@@ -143,7 +143,7 @@ class Family:
         prefix: may stand before each name, or be absent.
         copies: tensors that may be stored next to the one they are tied to; name -> name.
         ignored: a regular expression of the names that hold no parameter.
-        older: how names end in older folders -> how they end in `weights`.
+        older: a regular expression of a part of a name in older folders -> that part in `weights`, as for `re.sub`.
         heads: by the architecture that config.json names. Tensors of another architecture's heads may be stored too, in
             a family without `architecture`.
         trunks: by the architecture that config.json names, where the model under the heads is not `template`.

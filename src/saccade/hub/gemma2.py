@@ -12,8 +12,8 @@ from typing import Any
 from saccade.hub.family import Weight, instead
 from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import Keys
-from saccade.hub.layer_kinds import layers, listed
-from saccade.hub.llama_like import NORM, WEIGHTS, family, template
+from saccade.hub.layer_kinds import listed, patterned
+from saccade.hub.llama_like import BIAS, NORM, WEIGHTS, family, template
 from saccade.hub.setting import read
 from saccade.hub.template import Activation, Both, Config, MismatchError, RootOfWidth, Setting, all_fields
 from saccade.hub.windows import WINDOW, SlidingWindow
@@ -45,15 +45,6 @@ def _capped(terms: tuple[Part, ...]) -> dict[str, Any]:
     return {'attn_logit_softcapping': float(all_fields(terms[0])['cap']) if terms else None}
 
 
-def block(mask: Any, **mixer: Any) -> dict[str, Any]:
-    """Template of a block. Args: mask; mixer, further fields of the mixer."""
-    bias = Setting('attention_bias', bool, False)
-    scale = Both(lambda config: read(config, 'query_pre_attn_scalar', int, 256) ** -0.5, _scaled)
-    attention = {'bias': bias, 'output_bias': bias, 'mask': mask, 'scale': scale, **mixer}
-    feedforward = {'bias': False, 'activation': Activation('hidden_activation', 'gelu_pytorch_tanh')}
-    return template(attention, feedforward, CENTRED)['block'] | {'use': 'block.sandwich:Sandwich'}
-
-
 _NORMS = {
     'input_layernorm': 'mixer_norm',
     'post_attention_layernorm': 'mixer_output_norm',
@@ -64,21 +55,27 @@ SANDWICH = instead(
     WEIGHTS,
     *(Weight(f'layers.*.{theirs}.weight', 'D -> D', (f'layers/*/{ours}/scale',)) for theirs, ours in _NORMS.items()),
 )
-KINDS = 'full_attention', 'sliding_attention'
-_TERMS = Both(_bound, _capped)
-_BLOCKS = {
-    'full_attention': block({'use': 'ops.mask:Causal'}, terms=_TERMS),
-    'sliding_attention': block(SlidingWindow(), terms=_TERMS),
-}
-MODEL = template({}, {}, CENTRED) | {
-    'embedding_scale': RootOfWidth('hidden_size'),
-    'tied': Setting('tie_word_embeddings', bool, True),
-    'logit_cap': Setting('final_logit_softcapping', float, None, absent=lambda settings: None),
-}
+
+
+def model(**mixer: Any) -> dict[str, Any]:
+    """Template of the model. Args: mixer, further fields of the mixers."""
+    scale = Both(lambda config: read(config, 'query_pre_attn_scalar', int, 256) ** -0.5, _scaled)
+    attention = {'bias': BIAS, 'output_bias': BIAS, 'scale': scale, **mixer}
+    feedforward = {'bias': False, 'activation': Activation('hidden_activation', 'gelu_pytorch_tanh')}
+    made = template(attention, feedforward, CENTRED)
+    return made | {
+        'block': made['block'] | {'use': 'block.sandwich:Sandwich'},
+        'embedding_scale': RootOfWidth('hidden_size'),
+        'tied': Setting('tie_word_embeddings', bool, True),
+        'logit_cap': Setting('final_logit_softcapping', float, None, absent=lambda settings: None),
+    }
+
+
+_MIXERS = {'full_attention': {}, 'sliding_attention': {'mask': SlidingWindow()}}
 
 FAMILY = family(
     'Gemma2ForCausalLM',
-    MODEL | layers(_BLOCKS, listed(lambda config, number: KINDS[1 - number % 2], *KINDS)),
+    patterned(model(terms=Both(_bound, _capped)), mixer=listed(_MIXERS, lambda config, number: 1 - number % 2)),
     Keys(
         required={**WINDOW, 'use_bidirectional_attention': None},
         defaults={

@@ -6,29 +6,31 @@ Gemma Team 2025, "Gemma 3 Technical Report", https://arxiv.org/abs/2503.19786; n
 `Gemma3ForCausalLM` in transformers, which ignores `attn_logit_softcapping`.
 """
 
-from saccade.hub.gemma2 import CENTRED, KINDS, MODEL, SANDWICH, block
+from saccade.hub.gemma2 import CENTRED, SANDWICH, model
 from saccade.hub.heads import SEQUENCES, of_decoder
 from saccade.hub.keys import Keys
-from saccade.hub.layer_kinds import layers, listed
+from saccade.hub.layer_kinds import listed, patterned
 from saccade.hub.llama_like import QUERY_KEY_NORMS, family
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
+from saccade.hub.template import Config
 from saccade.hub.windows import WINDOW, SlidingWindow
 
 _GLOBAL = Rope('full_attention', usual=1e6).template()
 _LOCAL = Rope('sliding_attention', 'rope_local_base_freq', scaled=False).template()
-_BLOCKS = {
-    'full_attention': block({'use': 'ops.mask:Causal'}, head_norm=CENTRED, position=_GLOBAL),
-    'sliding_attention': block(SlidingWindow(), head_norm=CENTRED, position=_LOCAL),
+_MIXERS = {
+    'full_attention': {'position': _GLOBAL},
+    'sliding_attention': {'position': _LOCAL, 'mask': SlidingWindow()},
 }
+
+
+def _usual(config: Config, number: int) -> bool:
+    return (number + 1) % read(config, 'sliding_window_pattern', int, 6) > 0
+
 
 FAMILY = family(
     'Gemma3ForCausalLM',
-    MODEL
-    | layers(
-        _BLOCKS,
-        listed(lambda config, number: KINDS[(number + 1) % read(config, 'sliding_window_pattern', int, 6) > 0], *KINDS),
-    ),
+    patterned(model(head_norm=CENTRED), mixer=listed(_MIXERS, _usual)),
     Keys(
         required={**WINDOW, 'use_bidirectional_attention': False},
         harmless=('attn_logit_softcapping', '_sliding_window_pattern'),

@@ -9,15 +9,13 @@ transformers. Linear kernels are stored [in, out]; queries, keys and values are 
 from typing import Any
 
 from saccade.hub.causal import family, parts, template
-from saccade.hub.encoder import Words, affine, fused, norm
+from saccade.hub.encoder import FEEDFORWARD, MIXER, QKV, Words, affine, fused, norm
 from saccade.hub.family import Weight
 from saccade.hub.heads import of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read
 from saccade.hub.template import Both, Free, MismatchError, Rate, Setting
 
-_MIXER, _FEEDFORWARD = 'layers/*/mixer', 'layers/*/feedforward'
-_QKV = tuple(f'{_MIXER}/{name}' for name in ('query', 'key', 'value'))
 _WORDS = Words(
     'n_positions', 'n_embd', 'n_layer', 'n_head', 'n_inner', 'activation_function', 'resid_pdrop', 'attn_pdrop'
 )
@@ -44,12 +42,12 @@ FAMILY = family(
     (
         Weight('wte.weight', 'V D -> V D', ('embedding',)),
         Weight('wpe.weight', 'T D -> T D', ('position/positions',)),
-        *norm('h.*.ln_1', f'{_MIXER}_norm'),
-        *fused('h.*.attn.c_attn', _QKV, 'D (part N H) -> part D N H', '(part N H) -> part N H'),
-        *affine('h.*.attn.c_proj', f'{_MIXER}/output', '(N H) D -> N H D', 'D -> D'),
-        *norm('h.*.ln_2', f'{_FEEDFORWARD}_norm'),
-        *affine('h.*.mlp.c_fc', f'{_FEEDFORWARD}/up', 'D F -> D F'),
-        *affine('h.*.mlp.c_proj', f'{_FEEDFORWARD}/down', 'F D -> F D', 'D -> D'),
+        *norm('h.*.ln_1', f'{MIXER}_norm'),
+        *fused('h.*.attn.c_attn', QKV, 'D (part N H) -> part D N H', '(part N H) -> part N H'),
+        *affine('h.*.attn.c_proj', f'{MIXER}/output', '(N H) D -> N H D', 'D -> D'),
+        *norm('h.*.ln_2', f'{FEEDFORWARD}_norm'),
+        *affine('h.*.mlp.c_fc', f'{FEEDFORWARD}/up', 'D F -> D F'),
+        *affine('h.*.mlp.c_proj', f'{FEEDFORWARD}/down', 'F D -> F D', 'D -> D'),
         *norm('ln_f', 'norm'),
         Weight('lm_head.weight', 'V D -> D V', ('head',)),
     ),

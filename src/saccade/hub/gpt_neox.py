@@ -7,15 +7,13 @@ Black et al. 2022, "GPT-NeoX-20B", https://arxiv.org/abs/2204.06745, and Pythia;
 """
 
 from saccade.hub.causal import family, parts, template
-from saccade.hub.encoder import Words, affine, fused, norm
+from saccade.hub.encoder import FEEDFORWARD, MIXER, QKV, Words, affine, fused, norm
 from saccade.hub.family import Weight
 from saccade.hub.heads import of_decoder
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.rope import Rope
 from saccade.hub.template import Free, Rate, Setting, either
 
-_MIXER, _FEEDFORWARD = 'layers/*/mixer', 'layers/*/feedforward'
-_QKV = tuple(f'{_MIXER}/{name}' for name in ('query', 'key', 'value'))
 _WORDS = Words(dropout='hidden_dropout', weights_dropout='attention_dropout')
 _NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': Setting('layer_norm_eps', float, 1e-5)}
 _BIAS = Setting('attention_bias', bool, True)
@@ -28,17 +26,17 @@ FAMILY = family(
     template(_NORM, _BLOCK, dropout=Rate('hidden_dropout')),
     (
         Weight('embed_in.weight', 'V D -> V D', ('embedding',)),
-        *norm('layers.*.input_layernorm', f'{_MIXER}_norm'),
-        *fused('layers.*.attention.query_key_value', _QKV, '(N part H) D -> part D N H', '(N part H) -> part N H'),
-        *affine('layers.*.attention.dense', f'{_MIXER}/output', 'D (N H) -> N H D', 'D -> D'),
-        *norm('layers.*.post_attention_layernorm', f'{_FEEDFORWARD}_norm'),
-        *affine('layers.*.mlp.dense_h_to_4h', f'{_FEEDFORWARD}/up'),
-        *affine('layers.*.mlp.dense_4h_to_h', f'{_FEEDFORWARD}/down'),
+        *norm('layers.*.input_layernorm', f'{MIXER}_norm'),
+        *fused('layers.*.attention.query_key_value', QKV, '(N part H) D -> part D N H', '(N part H) -> part N H'),
+        *affine('layers.*.attention.dense', f'{MIXER}/output', 'D (N H) -> N H D', 'D -> D'),
+        *norm('layers.*.post_attention_layernorm', f'{FEEDFORWARD}_norm'),
+        *affine('layers.*.mlp.dense_h_to_4h', f'{FEEDFORWARD}/up'),
+        *affine('layers.*.mlp.dense_4h_to_h', f'{FEEDFORWARD}/down'),
         *norm('final_layer_norm', 'norm'),
         Weight('embed_out.weight', 'V D -> D V', ('head',)),
     ),
     prefix='gpt_neox.',
-    older={'lm_head.weight': 'embed_out.weight'},  # within transformers
+    older={r'lm_head\.': 'embed_out.'},  # within transformers
     ignored=r'layers\.\d+\.attention\.(rotary_emb\.inv_freq|(masked_)?bias)',
     keys=Keys(
         required=CAUSAL,

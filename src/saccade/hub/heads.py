@@ -73,28 +73,35 @@ def masked(hidden: str, normed: str, output: str, required: Mapping[str, Any] = 
     return Head('masked', template, weights, {'tie_word_embeddings': True, **required})
 
 
-def pooled(hidden: str, output: Output | None = None, function: Any = TANH, place: str = 'first') -> Head:
-    """The head 'pooled' of the first or last token, by their names of its layers; it may end in the hidden one.
+def pooled(hidden: str, output: Output | None = None, normed: str = '', **fields: Any) -> Head:
+    """The head 'pooled', of the first token unless `fields` differ, by their names of its layers.
 
     In training, RoBERTa and ELECTRA also apply dropout to the input of the hidden layer; ours does not.
+
+    Args:
+        hidden, normed: their names of the hidden layer, and of its norm, if it has one.
+        output: its output layer; None for a head that ends in the hidden one.
+        fields: of the head that differ.
     """
-    pool = {'use': 'head.pooled:Pooled', 'pool': {'use': f'ops.pool:{place}'}, 'activation': function}
+    usual = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'activation': TANH}
+    return _scores('pooled', usual | fields, output, hidden, normed)
+
+
+def each_token(output: Output, hidden: str = '', normed: str = '', **fields: Any) -> Head:
+    """The head 'tokens', of an output layer alone, or after a hidden one. Args: as of `pooled`."""
+    return _scores('tokens', {'use': 'head.each_token:EachToken', **fields}, output, hidden, normed)
+
+
+def _scores(name: str, fields: Mapping[str, Any], output: Output | None, hidden: str, normed: str) -> Head:
+    ours = f'{name}_head'
+    weights = [
+        *(affine(hidden, f'{ours}/hidden') if hidden else ()),
+        *(norm(normed, f'{ours}/hidden_norm') if normed else ()),
+    ]
     if output is None:
-        return Head('pooled', pool | {'classes': None}, affine(hidden, 'pooled_head/hidden'))
-    outputs = affine(output.name, 'pooled_head/output')
-    return Head('pooled', pool | _scores(output), (*affine(hidden, 'pooled_head/hidden'), *outputs))
-
-
-def each_token(output: Output) -> Head:
-    """The head 'tokens', of an output layer alone."""
-    return Head('tokens', {'use': 'head.each_token:EachToken', **_scores(output)}, affine(output.name, _TOKENS))
-
-
-_TOKENS = 'tokens_head/output'
-
-
-def _scores(output: Output) -> dict[str, Any]:
-    return {'classes': output.classes, 'dropout': output.dropout}
+        return Head(name, {**fields, 'classes': None}, (*weights,))
+    scores = {'classes': output.classes, 'dropout': output.dropout}
+    return Head(name, {**scores, **fields}, (*weights, *affine(output.name, f'{ours}/output')))
 
 
 def of_encoder(
@@ -141,15 +148,16 @@ def reading(template: Mapping[str, Any]) -> Trunk:
     return Trunk({name: leaf for name, leaf in template.items() if name in shared} | {'use': 'model.encoder:Encoder'})
 
 
-def rereading(template: Mapping[str, Any], start: Any, **decoder: Any) -> Trunk:
+def rereading(template: Mapping[str, Any], start: Any, end: Any = None, **decoder: Any) -> Trunk:
     """Return the model under the heads of an encoder-decoder, which reads a text twice.
 
     Args:
         template: of the model that writes.
         start: of the first token of the decoder.
+        end: of the last token that heads read.
         decoder: fields of the decoder that differ.
     """
-    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'start': start}
+    twice = {'use': 'model.reread:Reread', 'encoder': template['encoder'], 'start': start, 'end': end}
     return Trunk({**twice, 'decoder': {**template['decoder'], **decoder}})
 
 
@@ -161,5 +169,5 @@ def of_encoder_decoder(name: str, prefix: str = '') -> dict[str, tuple[Head, ...
         prefix: of the other tensors of a classifier, if it is not the family's.
     """
     scores = Output('classification_head.out_proj', LABELS, Rate('classifier_dropout', default=0.0))
-    last = replace(pooled('classification_head.dense', scores, place='last'), prefix=prefix)
+    last = replace(pooled('classification_head.dense', scores, pool={'use': 'ops.pool:last'}), prefix=prefix)
     return {f'{name}{SEQUENCES}': (last,), f'{name}{SPANS}': (each_token(Output('qa_outputs', TWO)),)}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from saccade.hub.setting import Settings, require, shortened
+from saccade.hub.setting import Settings, read, require, shortened
 from saccade.types import UserError
 
 # Token ids: read with the tokenizer, together with generation_config.json.
@@ -42,7 +42,7 @@ class Keys:
         fixed: key -> the value that transformers uses, whatever the folder has.
         inner: key of an object -> keys of the object.
         own: keys of every class, as `is_encoder_decoder`, that the family's functions read themselves.
-        replaces: key of an object -> key of the object in whose place it is taken, where there are both.
+        replaces: key, dotted if it is within an object -> key in whose place it is taken, where there are both.
     """
 
     required: Mapping[str, Any] = field(default_factory=dict)
@@ -80,9 +80,17 @@ class Keys:
         for key, keys in self.inner.items():
             if isinstance(found.get(key), Mapping):
                 found[key] = keys.settings(found[key], f'{at}{key}.')
-        found |= {key: found[other] for other, key in self.replaces.items() if found.get(other)}
+        found |= {key: _inside(found, other) for other, key in self.replaces.items() if _inside(found, other)}
         found = {**self.defaults, **found, **self.fixed}
         for key, value in {**_REQUIRED, **self.required}.items():
             if key not in self.own:
                 require(Settings(found, at), key, value)
         return Settings(found, at)
+
+
+def _inside(values: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a dotted key, None where it or an object on the way is absent."""
+    *outer, last = key.split('.')
+    for name in outer:
+        values = read(values, name, dict, {})
+    return values.get(last)

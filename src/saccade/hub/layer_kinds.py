@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of several kinds: config.json lists the kind of each layer, and our model repeats a pattern of blocks."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from saccade.hub.setting import read, shortened
-from saccade.hub.template import Config, Leaf, Place, Written, best, filled
+from saccade.hub.template import Both, Config, Leaf, Place, Written, best, filled
 from saccade.types import UserError
 
 _FIELDS = ('first_blocks', 'block', 'last_blocks')
 _MOST = 1000  # layers, above all real depths: the search for a pattern takes the square of it
-Kinds = Callable[[Config], list[str]]
+Kinds = tuple[Mapping[str, Any], Both]  # templates by kind, and the kind of each layer in config.json
 
 
 def depth(config: Config) -> int:
@@ -27,72 +28,57 @@ def depth(config: Config) -> int:
     return count
 
 
-def listed(usual: Callable[[Config, int], str], *known: str, key: str = 'layer_types') -> Kinds:
-    """Return the function that reads the kind of each layer from a list.
+def listed(templates: Mapping[str, Any], usual: Callable[[Config, int], int], key: str = 'layer_types') -> Kinds:
+    """Return templates with the kind of each layer from a list.
 
     Args:
-        usual: kind of a layer where there is no list.
-        known: kinds that can be represented.
+        templates: by kind.
+        usual: number of the template of a layer where there is no list.
         key: of the list.
     """
 
     def kinds(config: Config) -> list[str]:
         count = depth(config)
-        found = [*map(str, read(config, key, list, [usual(config, number) for number in range(count)]))]
+        found = [*map(str, read(config, key, list, [[*templates][usual(config, number)] for number in range(count)]))]
         if len(found) != count:
             raise UserError(f'config.json: {key} is {shortened(found)}, which is not of {count} layers')
-        if unknown := {*found} - {*known}:
+        if unknown := {*found} - {*templates}:
             raise UserError(
                 f'config.json: {key} is {shortened(min(unknown))} in a layer, which cannot be represented; only '
-                f'{", ".join(known)} can'
+                f'{", ".join(templates)} can'
             )
         return found
 
-    return kinds
+    return templates, Both(kinds, lambda kinds: {key: kinds})
 
 
-def layers(
-    templates: Mapping[str, Any],
-    kinds: Kinds,
-    writes: Callable[[list[str]], dict[str, Any]] = lambda kinds: {'layer_types': kinds},
-) -> dict[str, Any]:
-    """Template of the blocks of a model.
+def patterned(model: Mapping[str, Any], **fields: Kinds) -> dict[str, Any]:
+    """Template of a model whose layers differ in some fields of their blocks, in each field on its own.
 
     Args:
-        templates: of a block, by kind.
-        kinds: kind of each layer, from config.json.
-        writes: settings from the kind of each layer.
+        model: template of the model, whose block has what all layers share.
+        fields: by name: templates by kind, and the kind of each layer. One without `use` has what differs from the
+            model's.
     """
-    return {field: _Blocks(field, templates, kinds, writes) for field in _FIELDS}
+    templates, columns = zip(*fields.values(), strict=True)
 
+    def block(kinds: tuple[str, ...]) -> dict[str, Any]:
+        own = {name: made[kind] for name, made, kind in zip(fields, templates, kinds, strict=True)}
+        usual = model['block']
+        return {
+            **usual,
+            **{name: each if 'use' in each else {**usual.get(name, {}), **each} for name, each in own.items()},
+        }
 
-def crossed(
-    block: Mapping[str, Any],
-    mixers: tuple[Mapping[str, Any], Kinds],
-    feedforwards: tuple[Mapping[str, Any], Kinds],
-    writes: Callable[[list[str], list[str]], dict[str, Any]],
-) -> dict[str, Any]:
-    """Template of blocks that differ in their mixers and, on their own, in their feed-forward layers.
+    def reads(config: Config) -> list[tuple[str, ...]]:
+        return [*zip(*(column.reads(config) for column in columns), strict=True)]
 
-    Args:
-        block: template of a block, which has any of them.
-        mixers, feedforwards: templates by kind, and the kind of each layer from config.json.
-        writes: settings from the kinds of mixers and of feed-forward layers.
-    """
-    (those, of_mixers), (others, of_others) = mixers, feedforwards
-    templates = {
-        f'{one} {other}': {**block, 'mixer': those[one], 'feedforward': others[other]}
-        for one in those
-        for other in others
-    }
+    def writes(kinds: list[tuple[str, ...]]) -> dict[str, Any]:
+        own = [column.writes([each[place] for each in kinds]) for place, column in enumerate(columns)]
+        return {key: value for settings in own for key, value in settings.items()}
 
-    def kinds(config: Config) -> list[str]:
-        return [*map(' '.join, zip(of_mixers(config), of_others(config), strict=True))]
-
-    def settings(kinds: list[str]) -> dict[str, Any]:
-        return writes(*map(list, zip(*map(str.split, kinds), strict=True)))
-
-    return layers(templates, kinds, settings)
+    blocks = {kinds: block(kinds) for kinds in itertools.product(*templates)}
+    return {**model, **{field: _Blocks(field, blocks, Both(reads, writes)) for field in _FIELDS}}
 
 
 @dataclass(frozen=True)
@@ -100,21 +86,20 @@ class _Blocks(Leaf):
     """Blocks of one field; that of the pattern writes for all."""
 
     field: str
-    templates: Mapping[str, Any]
-    kinds: Kinds
-    writes: Callable[[list[str]], dict[str, Any]]
+    templates: Mapping[Any, Any]
+    kinds: Both
 
     def read(self, config: Config) -> Any:
         """Return the specs of the blocks."""
         specs = {kind: filled(template, config) for kind, template in self.templates.items()}
-        made = _grouped([specs[kind] for kind in self.kinds(config)])[self.field]
+        made = _grouped([specs[kind] for kind in self.kinds.reads(config)])[self.field]
         return made[0] if self.field == 'block' and len(made) == 1 else made
 
     def written(self, value: Any, place: Place) -> Iterator[Written | str]:
         """Yield what the templates yield that fit the blocks best, and the kind of each layer."""
         if self.field != 'block':
             return
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[Any]] = {}
         for field in _FIELDS:
             blocks = place.fields[field]
             found[field] = []
@@ -127,9 +112,9 @@ class _Blocks(Leaf):
         repeats = (place.fields['layers'] - len(first) - len(last)) // len(pattern)
         yield from super().written([*first, *repeats * pattern, *last], place)
 
-    def write(self, value: list[str], place: Place) -> dict[str, Any]:
+    def write(self, value: list[Any], place: Place) -> dict[str, Any]:
         """Return the settings of the kinds of layers."""
-        return self.writes(value)
+        return self.kinds.writes(value)
 
 
 def _grouped(layers: list[Any]) -> dict[str, list[Any]]:

@@ -10,33 +10,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.causal import family as decoders
+from saccade.hub.causal import template as decoder
+from saccade.hub.encoder import FEEDFORWARD, MIXER, layers, projections
 from saccade.hub.family import Family, Weight
 from saccade.hub.heads import of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.rope import Rope
 from saccade.hub.template import Activation, Free, HeadWidth, InnerWidth, Kernel, Setting
 
-MIXER = 'layers/*/mixer'
-FEEDFORWARD = 'layers/*/feedforward'
-
 WEIGHTS = (
     Weight('embed_tokens.weight', 'V D -> V D', ('embedding',)),
     Weight('layers.*.input_layernorm.weight', 'D -> D', (f'{MIXER}_norm/scale',)),
-    Weight('layers.*.self_attn.q_proj.weight', '(N H) D -> D N H', (f'{MIXER}/query',)),
-    Weight('layers.*.self_attn.q_proj.bias', '(N H) -> N H', (f'{MIXER}/query_bias',)),
-    Weight('layers.*.self_attn.k_proj.weight', '(K H) D -> D K H', (f'{MIXER}/key',)),
-    Weight('layers.*.self_attn.k_proj.bias', '(K H) -> K H', (f'{MIXER}/key_bias',)),
-    Weight('layers.*.self_attn.v_proj.weight', '(K H) D -> D K H', (f'{MIXER}/value',)),
-    Weight('layers.*.self_attn.v_proj.bias', '(K H) -> K H', (f'{MIXER}/value_bias',)),
-    Weight('layers.*.self_attn.o_proj.weight', 'D (N H) -> N H D', (f'{MIXER}/output',)),
-    Weight('layers.*.self_attn.o_proj.bias', 'D -> D', (f'{MIXER}/output_bias',)),
     Weight('layers.*.post_attention_layernorm.weight', 'D -> D', (f'{FEEDFORWARD}_norm/scale',)),
-    Weight('layers.*.mlp.gate_proj.weight', 'F D -> D F', (f'{FEEDFORWARD}/gate',)),
-    Weight('layers.*.mlp.gate_proj.bias', 'F -> F', (f'{FEEDFORWARD}/gate_bias',)),
-    Weight('layers.*.mlp.up_proj.weight', 'F D -> D F', (f'{FEEDFORWARD}/up',)),
-    Weight('layers.*.mlp.up_proj.bias', 'F -> F', (f'{FEEDFORWARD}/up_bias',)),
-    Weight('layers.*.mlp.down_proj.weight', 'D F -> F D', (f'{FEEDFORWARD}/down',)),
-    Weight('layers.*.mlp.down_proj.bias', 'D -> D', (f'{FEEDFORWARD}/down_bias',)),
+    *layers(
+        'layers.*',
+        projections('query', 'key', 'value', 'output')
+        | {f'feedforward/{name}': f'mlp.{name}_proj' for name in ('gate', 'up', 'down')},
+    ),
     Weight('norm.weight', 'D -> D', ('norm/scale',)),
     Weight('lm_head.weight', 'V D -> D V', ('head',)),
 )
@@ -68,40 +58,29 @@ def template(
 
     Args: mixer, feedforward, fields of these parts that differ; norm; dropout, of the outputs of both parts.
     """
-    return {
-        'use': 'model.decoder:Decoder',
-        'vocabulary': Setting('vocab_size', int),
-        'context_length': Setting('max_position_embeddings', int),
-        'width': Setting('hidden_size', int),
-        'layers': Setting('num_hidden_layers', int),
-        'tied': Setting('tie_word_embeddings', bool, False),
-        'position': {'use': 'position.none:NoPosition'},
+    block = {
+        'use': 'block.pre_norm:PreNorm',
         'norm': norm,
-        'dropout': Free(0.0),
-        'run': {'use': 'model.stack:Unrolled'},
-        'block': {
-            'use': 'block.pre_norm:PreNorm',
-            'norm': norm,
-            'mixer': {
-                'use': 'attention.multi_head:MultiHead',
-                'heads': Setting('num_attention_heads', int),
-                'key_value_heads': GROUPS,
-                'head_width': HEAD_WIDTH,
-                'dropout': dropout,
-                'mask': {'use': 'ops.mask:Causal'},
-                'position': Rope().template(),
-                'kernel': Kernel('attention_dropout', 0.0),
-                **mixer,
-            },
-            'feedforward': {
-                'use': 'feedforward.gated:Gated',
-                'activation': Activation('hidden_act', 'silu'),
-                'width': InnerWidth('intermediate_size', 'hidden_size'),
-                'dropout': dropout,
-                **feedforward,
-            },
+        'mixer': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': Setting('num_attention_heads', int),
+            'key_value_heads': GROUPS,
+            'head_width': HEAD_WIDTH,
+            'dropout': dropout,
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': Rope().template(),
+            'kernel': Kernel('attention_dropout', 0.0),
+            **mixer,
+        },
+        'feedforward': {
+            'use': 'feedforward.gated:Gated',
+            'activation': Activation('hidden_act', 'silu'),
+            'width': InnerWidth('intermediate_size', 'hidden_size'),
+            'dropout': dropout,
+            **feedforward,
         },
     }
+    return decoder(norm, block, dropout=Free(0.0))
 
 
 def family(architecture: str, template: Mapping[str, Any], keys: Keys, **more: Any) -> Family:

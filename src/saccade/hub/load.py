@@ -96,31 +96,51 @@ def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = '
         )
 
 
-def spec_of(path: str | Path, heads: Collection[str] = ()) -> dict[str, Any]:
+def spec_of(path: str | Path) -> dict[str, Any]:
     """Return the spec of the model in a folder, read only from its `config.json`.
-
-    Args:
-        heads: names of new heads. A folder of a model without heads, as a language model, is then the model under these
-            heads in its family, without any head, if it has the parameters.
 
     Raises:
         UserError: the file is missing or damaged; the family or a setting of the model is not supported.
     """
     with _opened(path) as folder:
+        return _described(read_json(folder / 'config.json'))[-1]
+
+
+def under_heads(path: str | Path, heads: Collection[str], ending: str = '') -> tuple[dict[str, Any], str]:
+    """Return the spec of the model that new heads are put on, and the name of this part of the folder's model.
+
+    In a folder of a model without heads, such as a language model, it is the model under heads of these names in its
+    family, without any head, if the folder has the parameters. The part is '' for the whole model, or as T5's encoder.
+
+    Args:
+        heads: names of the heads.
+        ending: of the name of the architecture where several have such heads, as 'ForTokenClassification'.
+
+    Raises:
+        UserError: as of `spec_of`.
+    """
+    with _opened(path) as folder:
         family, settings, _, spec = _described(read_json(folder / 'config.json'))
-        return _under(family, settings, spec, {*heads}) if heads and 'heads' not in spec else spec
+        return (spec, '') if 'heads' in spec else _under(family, settings, spec, {*heads}, ending)
 
 
-def _under(family: Family, settings: Settings, spec: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return the spec of the model under heads with these names; `spec` itself if it lacks the parameters."""
+def _under(
+    family: Family, settings: Settings, spec: dict[str, Any], names: set[str], ending: str
+) -> tuple[dict[str, Any], str]:
+    """Return the model under heads with these names, and its part; `spec` itself if it lacks the parameters."""
     there = shapes_of(spec, family.inputs_of(settings)).items()
-    for architecture, heads in family.heads.items():
-        if {head.name for head in heads} == names:
-            asked = Settings({**settings, 'architectures': [architecture]})
-            found = family.spec(asked)
-            if shapes_of(found, family.inputs_of(asked)).items() <= there:
-                return found | {'heads': {}}
-    return spec
+    fitting = (name for name, heads in family.heads.items() if {head.name for head in heads} == names)
+    for architecture in sorted(fitting, key=lambda name: not name.endswith(ending)):
+        asked = Settings({**settings, 'architectures': [architecture]})
+        found = family.spec(asked)
+        part = next((name for name, each in spec.items() if _without_heads(each) == _without_heads(found)), '')
+        if part or shapes_of(found, family.inputs_of(asked)).items() <= there:
+            return found, part
+    return spec, ''
+
+
+def _without_heads(spec: Any) -> Any:
+    return {name: field for name, field in spec.items() if name != 'heads'} if isinstance(spec, Mapping) else spec
 
 
 def model_type(path: str | Path) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from saccade.hub.causal import family, template
-from saccade.hub.delta_rule import MIXER, convolution, decaying
+from saccade.hub.delta_rule import convolution, decaying
+from saccade.hub.encoder import MIXER
 from saccade.hub.family import Shapes, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read

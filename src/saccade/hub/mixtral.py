@@ -6,7 +6,7 @@ Jiang et al. 2024, "Mixtral of Experts", https://arxiv.org/abs/2401.04088; names
 `MixtralForCausalLM` in transformers.
 """
 
-from saccade.hub.experts import mixture, weights
+from saccade.hub.experts import NUMBERED, mixture, weights
 from saccade.hub.heads import of_decoder
 from saccade.hub.keys import Keys
 from saccade.hub.llama_like import NO_BIAS, WEIGHTS, family, template
@@ -28,6 +28,6 @@ FAMILY = family(
     ),
     heads=of_decoder('Mixtral', spans=''),
     like='llama',
-    weights=(*WEIGHTS, *weights('block_sparse_moe', {'gate': 'w1', 'up': 'w3', 'down': 'w2'})),
+    weights=(*WEIGHTS, *weights(*NUMBERED)),
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -9,122 +9,85 @@ embedding has one.
 
 from typing import Any
 
-from saccade.hub.encoder import affine, attention, fused, norm
+from saccade.hub.encoder import FEEDFORWARD, GATED, LAYER_NORM, MIXER, QKV, Words, affine, attention, fused, norm
 from saccade.hub.encoder import trunk as bert
-from saccade.hub.family import Family, Head, Weight
-from saccade.hub.heads import LABELS, TWO, masked
+from saccade.hub.family import Family, Weight
+from saccade.hub.heads import LABELS, TWO, Output, each_token, masked, pooled
 from saccade.hub.keys import Keys
-from saccade.hub.layer_kinds import layers, listed
+from saccade.hub.layer_kinds import depth, listed, patterned
 from saccade.hub.llama_like import template
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
-from saccade.hub.template import Activation, Both, Config, Kernel, MismatchError, Rate, Setting, named
-from saccade.ops.mask import Window
-from saccade.types import Part
+from saccade.hub.template import Activation, Both, Config, MismatchError, Rate, Setting, named
+from saccade.hub.windows import TwoSided
 
-_FIRST = 'first '
-_MIXER, _FEEDFORWARD = 'layers/*/mixer', 'layers/*/feedforward'
-_QKV = tuple(f'{_MIXER}/{name}' for name in ('query', 'key', 'value'))
-_GATED = f'{_FEEDFORWARD}/gate', f'{_FEEDFORWARD}/up'
+_NORM = {**LAYER_NORM, 'epsilon': Setting('norm_eps', float, 1e-5), 'bias': Setting('norm_bias', bool, False)}
 _BIAS = Setting('attention_bias', bool, False)
-_NORM = {
-    'use': 'norm.layer:LayerNorm',
-    'epsilon': Setting('norm_eps', float, 1e-5),
-    'bias': Setting('norm_bias', bool, False),
+_WORDS = Words(dropout='attention_dropout', weights_dropout='attention_dropout')
+_INNER = {'activation': Activation('hidden_activation', 'gelu'), 'bias': Setting('mlp_bias', bool, False)}
+_MODEL = bert() | {
+    'dropout': Rate('embedding_dropout', default=0.0),
+    'position': {'use': 'position.none:NoPosition'},
+    'embedding_norm': _NORM,
+    'norm': _NORM,
+    'block': template({**attention(_WORDS, bias=_BIAS), 'output_bias': _BIAS}, _INNER, _NORM)['block'],
+}
+_MIXERS = {
+    'full_attention': {'position': Rope('full_attention', 'global_rope_theta', 160_000.0, scaled=False).template()},
+    'sliding_attention': {
+        'mask': TwoSided('local_attention', 128),
+        'position': Rope('sliding_attention', 'local_rope_theta', scaled=False).template(),
+    },
 }
 
 
-def _window(mask: Part) -> dict[str, Any]:
-    if mask.target is not Window or mask['left'] != dict(mask.arguments).get('right', 0):
-        raise MismatchError(f'is {mask.name}, which must be ops.mask:Window with as many tokens on either side')
-    return {'local_attention': 2 * mask['left']}
+def _slides(config: Config, number: int) -> bool:
+    return number % read(config, 'global_attn_every_n_layers', int, 3) > 0
 
 
-def _half(config: Config) -> dict[str, Any]:
-    half = read(config, 'local_attention', int, 128) // 2
-    return {'use': 'ops.mask:Window', 'left': half, 'right': half}
-
-
-def _block(rope: Rope, mask: Any) -> dict[str, Any]:
-    mixer = {'mask': mask, 'output_bias': _BIAS, 'position': rope.template()}
-    rates = {'dropout': Rate('attention_dropout', default=0.0), 'kernel': Kernel('attention_dropout', 0.0)}
-    feedforward = {'activation': Activation('hidden_activation', 'gelu'), 'bias': Setting('mlp_bias', bool, False)}
-    return template(attention(bias=_BIAS) | mixer | rates, feedforward, _NORM)['block']
-
-
-_BLOCKS = {
-    'full_attention': _block(
-        Rope('full_attention', 'global_rope_theta', 160_000.0, scaled=False), {'use': 'ops.mask:Full'}
-    ),
-    'sliding_attention': _block(Rope('sliding_attention', 'local_rope_theta', scaled=False), Both(_half, _window)),
-}
-_FIRST_BLOCKS = {
-    _FIRST + kind: block | {'norms': {'mixer': {'use': 'norm.none:NoNorm'}}} for kind, block in _BLOCKS.items()
-}
-_LISTED = listed(
-    lambda config, number: [*_BLOCKS][number % read(config, 'global_attn_every_n_layers', int, 3) > 0], *_BLOCKS
-)
-
-
-def _kinds(config: Config) -> list[str]:
-    first, *rest = _LISTED(config)
-    return [_FIRST + first, *rest]
-
-
-def _types(kinds: list[str]) -> dict[str, Any]:
-    if [number for number, kind in enumerate(kinds) if kind.startswith(_FIRST)] != [0]:
+def _first(kinds: list[str]) -> dict[str, Any]:
+    if [number for number, kind in enumerate(kinds) if kind == 'first'] != [0]:
         raise MismatchError('must have no norm before the mixer in the first layer, by norms, and one in each other')
-    return {'layer_types': [kind.removeprefix(_FIRST) for kind in kinds]}
+    return {}
 
+
+_NORMS = {'first': {'mixer': {'use': 'norm.none:NoNorm'}}, 'later': {}}
+_ORDER = Both(lambda config: ['first', *['later'] * (depth(config) - 1)], _first)
 
 _HIDDEN = {
     'activation': Activation('classifier_activation', 'gelu'),
     'hidden_bias': Setting('classifier_bias', bool, False),
 }
 _MASKED = masked('head.dense', 'head.norm', 'decoder', {'decoder_bias': True}, **_HIDDEN, norm=_NORM)
-
-
-def _scores(name: str, classes: Any, **use: Any) -> Head:
-    fields = {**use, **_HIDDEN, 'hidden_norm': _NORM, 'classes': classes, 'dropout': _DROPOUT}
-    stem = f'{name}_head'
-    weights = (*affine('head.dense', f'{stem}/hidden'), *norm('head.norm', f'{stem}/hidden_norm'))
-    return Head(name, fields, (*weights, *affine('classifier', f'{stem}/output')))
-
-
-_DROPOUT = Rate('classifier_dropout', default=0.0)
+_CLASSES = {**_HIDDEN, 'hidden': 'head.dense', 'normed': 'head.norm', 'hidden_norm': _NORM}
+_LABELS, _SPANS = (Output('classifier', classes, Rate('classifier_dropout', default=0.0)) for classes in (LABELS, TWO))
 _POOL = named('classifier_pooling', {'cls': {'use': 'ops.pool:first'}, 'mean': {'use': 'ops.pool:mean'}}, 'cls')
 _HEADS = {
     'ModernBertModel': (),
     'ModernBertForMaskedLM': (_MASKED,),
-    'ModernBertForSequenceClassification': (_scores('pooled', LABELS, use='head.pooled:Pooled', pool=_POOL),),
-    'ModernBertForTokenClassification': (_scores('tokens', LABELS, use='head.each_token:EachToken'),),
-    'ModernBertForQuestionAnswering': (_scores('tokens', TWO, use='head.each_token:EachToken'),),
+    'ModernBertForSequenceClassification': (pooled(output=_LABELS, pool=_POOL, **_CLASSES),),
+    'ModernBertForTokenClassification': (each_token(_LABELS, **_CLASSES),),
+    'ModernBertForQuestionAnswering': (each_token(_SPANS, **_CLASSES),),
 }
 
 FAMILY = Family(
-    bert()
-    | {
-        'dropout': Rate('embedding_dropout', default=0.0),
-        'position': {'use': 'position.none:NoPosition'},
-        'embedding_norm': _NORM,
-        'norm': _NORM,
-    }
-    | layers(_BLOCKS | _FIRST_BLOCKS, _kinds, _types),
+    patterned(_MODEL, mixer=listed(_MIXERS, _slides), norms=(_NORMS, _ORDER)),
     (
         Weight('embeddings.tok_embeddings.weight', 'V D -> V D', ('embedding',)),
         *norm('embeddings.norm', 'embedding_norm'),
-        *norm('layers.*.attn_norm', f'{_MIXER}_norm'),
-        *fused('layers.*.attn.Wqkv', _QKV, '(part N H) D -> part D N H', '(part N H) -> part N H'),
-        *affine('layers.*.attn.Wo', f'{_MIXER}/output', 'D (N H) -> N H D', 'D -> D'),
-        *norm('layers.*.mlp_norm', f'{_FEEDFORWARD}_norm'),
-        *fused('layers.*.mlp.Wi', _GATED, '(part F) D -> part D F', '(part F) -> part F'),
-        *affine('layers.*.mlp.Wo', f'{_FEEDFORWARD}/down'),
+        *norm('layers.*.attn_norm', f'{MIXER}_norm'),
+        *fused('layers.*.attn.Wqkv', QKV, '(part N H) D -> part D N H', '(part N H) -> part N H'),
+        *affine('layers.*.attn.Wo', f'{MIXER}/output', 'D (N H) -> N H D', 'D -> D'),
+        *norm('layers.*.mlp_norm', f'{FEEDFORWARD}_norm'),
+        *fused('layers.*.mlp.Wi', GATED, '(part F) D -> part D F', '(part F) -> part F'),
+        *affine('layers.*.mlp.Wo', f'{FEEDFORWARD}/down'),
         *norm('final_norm', 'norm'),
     ),
     prefix='model.',
     copies={'decoder.weight': 'embeddings.tok_embeddings.weight'},
     keys=Keys(
         required={'sliding_window': None, 'rope_scaling': None},
+        defaults={'attention_dropout': 0.0},
         harmless=(
             'cls_token_id', 'deterministic_flash_attn', 'initializer_cutoff_factor', 'mlp_dropout', 'sep_token_id',
             'sparse_pred_ignore_index', 'sparse_prediction',

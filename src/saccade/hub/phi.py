@@ -7,7 +7,7 @@ settings of `PhiForCausalLM` in transformers.
 """
 
 from saccade.hub.causal import family, parts, template
-from saccade.hub.encoder import Words, layers, norm
+from saccade.hub.encoder import Words, layers, norm, projections
 from saccade.hub.family import Weight
 from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import CAUSAL, Keys
@@ -40,7 +40,7 @@ FAMILY = family(
         *layers(
             'layers.*',
             {
-                **{f'mixer/{name}': f'self_attn.{name[0]}_proj' for name in ('query', 'key', 'value')},
+                **projections('query', 'key', 'value'),
                 'mixer/output': 'self_attn.dense',
                 'feedforward/up': 'mlp.fc1',
                 'feedforward/down': 'mlp.fc2',

@@ -6,17 +6,17 @@ Abdin et al. 2024, "Phi-3 Technical Report", https://arxiv.org/abs/2404.14219; n
 `Phi3ForCausalLM` in transformers. Positions that are scaled by LongRoPE, or that rotate a share, are not supported.
 """
 
+from saccade.hub.encoder import GATED, QKV
 from saccade.hub.family import Weight, instead
 from saccade.hub.heads import SEQUENCES, TOKENS, of_decoder
 from saccade.hub.keys import Keys
-from saccade.hub.llama_like import EQUAL_HEADS, FEEDFORWARD, MIXER, NO_BIAS, WEIGHTS, family, template
+from saccade.hub.llama_like import EQUAL_HEADS, NO_BIAS, WEIGHTS, family, template
 from saccade.hub.template import Rate
 from saccade.hub.windows import WINDOW, SlidingWindow
 
-_QKV = tuple(f'{MIXER}/{name}' for name in ('query', 'key', 'value'))
 _FUSED = (
-    Weight('layers.*.self_attn.qkv_proj.weight', ('(N H) D -> D N H', *2 * ('(K H) D -> D K H',)), _QKV),
-    Weight('layers.*.mlp.gate_up_proj.weight', '(part F) D -> part D F', (f'{FEEDFORWARD}/gate', f'{FEEDFORWARD}/up')),
+    Weight('layers.*.self_attn.qkv_proj.weight', ('(N H) D -> D N H', *2 * ('(K H) D -> D K H',)), QKV),
+    Weight('layers.*.mlp.gate_up_proj.weight', '(part F) D -> part D F', GATED),
 )
 
 FAMILY = family(

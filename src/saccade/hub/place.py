@@ -93,12 +93,12 @@ def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
 
 
 def _short_names(tensors: Tensors, family: Family, heads: tuple[Head, ...]) -> dict[str, str]:
-    """Return the stored name of each tensor by its name in the family's weights: no prefix, current ending."""
+    """Return the stored name of each tensor by its name in the family's weights: no prefix, no older part."""
     names: dict[str, str] = {}
     for name in tensors:
         short = name.removeprefix(family.prefix_with(heads))
-        old = next(filter(short.endswith, family.older), '')
-        short = short.removesuffix(old) + family.older.get(old, '')
+        for old, new in family.older.items():
+            short = re.sub(old, new, short)
         if short in names:
             raise UserError(f"tensors '{names[short]}' and '{name}' have the same place in the model")
         names[short] = name

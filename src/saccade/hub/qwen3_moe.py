@@ -6,24 +6,20 @@ Yang et al. 2025, "Qwen3 Technical Report", https://arxiv.org/abs/2505.09388; na
 `Qwen3MoeForCausalLM` in transformers.
 """
 
-from saccade.hub.experts import mixture, only_dense, sparse_or_dense, weights
+from saccade.hub.experts import mixture, sparse_or_dense, weights
 from saccade.hub.keys import Keys
-from saccade.hub.layer_kinds import layers
+from saccade.hub.layer_kinds import patterned
 from saccade.hub.llama_like import BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
-from saccade.hub.setting import read
 from saccade.hub.template import Both, Setting
 from saccade.hub.windows import WINDOW
 
 _MODEL = template({'bias': BIAS, 'output_bias': BIAS, 'head_norm': NORM}, {'bias': False})
-# By its name in published folders, which version 5 of transformers reads as the other.
-_EXPERTS = Both(lambda config: read(config, 'num_local_experts', int), lambda count: {'num_experts': count})
+_EXPERTS = Both(Setting('num_local_experts', int).read, lambda count: {'num_experts': count})  # as published
 _MIXTURE = mixture(_EXPERTS, 'moe_intermediate_size', Setting('norm_topk_prob', bool, False))
-
-_BLOCKS = {'sparse': {**_MODEL['block'], 'feedforward': _MIXTURE}, 'dense': _MODEL['block']}
 
 FAMILY = family(
     'Qwen3MoeForCausalLM',
-    _MODEL | layers(_BLOCKS, sparse_or_dense, only_dense),
+    patterned(_MODEL, feedforward=sparse_or_dense(_MIXTURE)),
     Keys(
         required={**WINDOW, 'use_sliding_window': False},
         # Without windows in any layer their size has no effect.

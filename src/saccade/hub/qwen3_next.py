@@ -7,15 +7,16 @@ Qwen Team 2025, https://huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct; names a
 tensor has queries and gates of attention, and others the projections of Gated DeltaNet, a head after another.
 """
 
-from saccade.hub.delta_rule import KINDS, MIXER, decaying, delta, interleaved, own
-from saccade.hub.experts import mixture, only_dense, shared, sparse_or_dense, weights
+from saccade.hub.delta_rule import decaying, delta, hybrid, interleaved
+from saccade.hub.encoder import MIXER
+from saccade.hub.experts import mixture, shared, sparse_or_dense, weights
 from saccade.hub.family import Weight, instead
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.layer_kinds import crossed, listed
+from saccade.hub.layer_kinds import listed, patterned
 from saccade.hub.llama_like import NO_BIAS, NORM, QUERY_KEY_NORMS, WEIGHTS, family, template
 from saccade.hub.rope import Rope
 from saccade.hub.setting import read
-from saccade.hub.template import InnerWidth, Setting
+from saccade.hub.template import Config, InnerWidth, Setting
 
 _CENTRED = {**NORM, 'zero_centred': True}
 _ROPE = Rope(share='partial_rotary_factor', usual_share=0.25).template()
@@ -30,17 +31,16 @@ _MIXERS = {
         value_width=Setting('linear_value_head_dim', int),
         gate={'use': 'jax.nn:silu'},
     ),
-    'full_attention': _MODEL['block']['mixer'],
+    'full_attention': {},
 }  # fmt: skip
 _MIXTURE = mixture(Setting('num_experts', int), 'moe_intermediate_size', Setting('norm_topk_prob', bool, True))
 _SHARED = {**_MIXTURE['expert'], 'width': InnerWidth('shared_expert_intermediate_size', 'hidden_size')}
-_FEEDFORWARDS = {
-    'sparse': {**_MIXTURE, 'shared': _SHARED, 'shared_gate': {'use': 'jax.nn:sigmoid'}},
-    'dense': _MODEL['block']['feedforward'],
-}
-_LISTED = listed(
-    lambda config, number: KINDS[not (number + 1) % read(config, 'full_attention_interval', int, 4)], *KINDS
-)
+_SPARSE = {**_MIXTURE, 'shared': _SHARED, 'shared_gate': {'use': 'jax.nn:sigmoid'}}
+
+
+def _attends(config: Config, number: int) -> bool:
+    return (number + 1) % read(config, 'full_attention_interval', int, 4) == 0
+
 
 _HEADS = '(N V) D -> D N V'
 _GATED = Weight('layers.*.self_attn.q_proj.weight', '(N part H) D -> part D N H', (f'{MIXER}/query', f'{MIXER}/gate'))
@@ -52,17 +52,10 @@ _DELTA = (
     *decaying('linear_attn'),
     Weight('layers.*.linear_attn.norm.weight', 'V -> V', (f'{MIXER}/head_norm/scale',)),
 )  # fmt: skip
-_LLAMA = instead(WEIGHTS, _GATED, *QUERY_KEY_NORMS)
 
 FAMILY = family(
     'Qwen3NextForCausalLM',
-    _MODEL
-    | crossed(
-        _MODEL['block'],
-        (_MIXERS, _LISTED),
-        (_FEEDFORWARDS, sparse_or_dense),
-        lambda mixers, inner: {'layer_types': mixers, **only_dense(inner)},
-    ),
+    patterned(_MODEL, mixer=listed(_MIXERS, _attends), feedforward=sparse_or_dense(_SPARSE)),
     Keys(
         required={**CAUSAL, 'attention_bias': False},
         harmless=('output_router_logits', 'router_aux_loss_coef'),
@@ -73,9 +66,7 @@ FAMILY = family(
         },
     ),
     weights=(
-        *own((weight for weight in _LLAMA if 'self_attn' in weight.theirs), False),
-        *(weight for weight in _LLAMA if 'self_attn' not in weight.theirs),
-        *own(_DELTA, True),
+        *hybrid(instead(WEIGHTS, _GATED, *QUERY_KEY_NORMS), _DELTA),
         *weights('mlp'),
         *shared('mlp', 'shared_expert'),
         Weight('layers.*.mlp.shared_expert_gate.weight', 'G D -> D G', ('layers/*/feedforward/shared_gate_kernel',)),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.hub.encoder import Words, attention, layers, norm
+from saccade.hub.encoder import Words, attention, layers, norm, projections
 from saccade.hub.family import ONE_TEXT, ZEROS, Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read
@@ -29,7 +29,7 @@ from saccade.hub.template import (
 )
 
 # Our names within a layer -> theirs.
-LAYER = {f'mixer/{ours}': f'self_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
+LAYER = projections('query', 'key', 'value') | {
     'mixer/output': 'self_attn.out_proj',
     'mixer_norm': 'self_attn_layer_norm',
     'feedforward/up': 'fc1',

@@ -405,7 +405,7 @@ def written(template: Any, value: Any, place: Place) -> Iterator[Written | str]:
         yield f'{place.path} is {_shown(value)}, which must be {_shown(template)}'
 
 
-def best(templates: Mapping[str, Any], value: Any, place: Place) -> tuple[str, list[Written | str]]:
+def best(templates: Mapping[Any, Any], value: Any, place: Place) -> tuple[Any, list[Written | str]]:
     """Return the name of the template that fits a value with the fewest messages, and what it yields."""
     found = {name: [*written(template, value, place)] for name, template in templates.items()}
     name = min(found, key=lambda name: sum(isinstance(each, str) for each in found[name]))

@@ -169,5 +169,5 @@ class _PoolerActivation(Activation):
         return super().read(config)
 
 
-POOLER = pooled('pooler.dense', function=_PoolerActivation('pooler_act', 'tanh'))
+POOLER = pooled('pooler.dense', activation=_PoolerActivation('pooler_act', 'tanh'))
 KEYS = Keys(harmless=('encoder_stride',))  # of masked images

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Causal masks in config.json: a window of attention in all layers, or in none."""
+"""Masks in config.json: windows of attention."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from saccade.hub.keys import CAUSAL, Keys
@@ -35,6 +36,25 @@ class SlidingWindow(Leaf):
         if value.target is not Window or all_fields(value)['right']:
             raise MismatchError(f'is {value.name}, which must be ops.mask:Causal, or ops.mask:Window of earlier tokens')
         return {'sliding_window': value['left'] + 1}
+
+
+@dataclass(frozen=True)
+class TwoSided(Leaf):
+    """Window of an encoder, half of it on either side of the query. Attributes: key of its width; default."""
+
+    key: str
+    default: int
+
+    def read(self, config: Config) -> dict[str, Any]:
+        """Return the spec of the mask."""
+        half = read(config, self.key, int, self.default) // 2
+        return {'use': 'ops.mask:Window', 'left': half, 'right': half}
+
+    def write(self, value: Part, place: Place) -> dict[str, Any]:
+        """Return the setting."""
+        if value.target is not Window or value['left'] != all_fields(value)['right']:
+            raise MismatchError(f'is {value.name}, which must be ops.mask:Window with as many tokens on either side')
+        return {self.key: 2 * value['left']}
 
 
 class FullLayers(Leaf):

@@ -32,12 +32,15 @@ class Reread(Module):
         decoder: decoder with blocks that have `cross`; it uses the encoder's embedding, and computes no logits.
         heads: output heads on the decoder's last hidden states, by name; the parameters of a head are in NAME_head.
         start: id of the decoder's first token; None for the last token of the row, as in mBART.
+        end: id of the last token that heads of a whole text read, as what precedes the language of mBART; None for the
+            last token of the row, as also in a row without it.
     """
 
     encoder: Part[Encoder]
     decoder: Part[Decoder]
     heads: tuple[tuple[str, Part[Head]], ...] = ()
     start: CountOrZero | None = 0
+    end: CountOrZero | None = None
 
     why_not: ClassVar[dict[str, str]] = {
         'Seq2Seq': 'it reads one text and writes none; model.encoder_decoder:EncoderDecoder has the same towers',
@@ -96,4 +99,11 @@ class Reread(Module):
         first = last(inputs[..., None], context.real) if self.start is None else self.start
         shifted = jnp.where(context.positions == 0, first, jnp.roll(inputs, 1, axis=1))
         read = context.replace(source=Source(hidden, context.positions, context.segments))
-        return self.target_tower.output_projection(shifted, read, train, reading.table).hidden, reading
+        hidden = self.target_tower.output_projection(shifted, read, train, reading.table).hidden
+        return hidden, reading if self.end is None else reading.replace(context=self._up_to_end(inputs, context))
+
+    def _up_to_end(self, inputs: Tokens, context: LayerContext) -> LayerContext:
+        """Return the context without the tokens after the last `end` of each row."""
+        ends = (inputs == self.end) & (context.numbered != 0)
+        before = jnp.flip(jnp.cumsum(jnp.flip(ends, axis=1), axis=1), axis=1) > 0
+        return context.replace(segments=jnp.where(before | ~ends.any(axis=1, keepdims=True), context.numbered, 0))

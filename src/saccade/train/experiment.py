@@ -58,7 +58,8 @@ class Experiment:
             if they fit.
         inherit: field that is replaced by the model of `init_from`, if that is given, as 'model'; see
             `train.init.inherit`.
-        init_part: selects one of several models of `init_from`, as 'discriminator' of a run of ELECTRA.
+        init_part: selects one of several models of `init_from`, as 'discriminator' of a run of ELECTRA, or 'encoder'
+            of a directory of T5, which tagging chooses itself.
         low_rank: trains low-rank updates of frozen weights, as `train.low_rank:LowRank`; None to train the weights.
         sample: sample to show at each evaluation.
         baseline: function of the training split, the validation split and the vocabulary size (None without a

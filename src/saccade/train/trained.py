@@ -369,15 +369,25 @@ def params_of(path: str, like: Mapping[str, Any] | None = None) -> Params:
     return hub.load(path, like).params if is_hub(path) else open_run(path).params
 
 
-def spec_of(path: str, part: str = '', heads: Collection[str] = ()) -> dict[str, Any]:
-    """Return the model of a run or of a Hugging Face directory, or a part of it, as a config.model.
-
-    Args:
-        heads: names of new heads on the model of a directory.
-    """
-    spec = hub.spec_of(path, heads) if is_hub(path) else Workdir.existing(path).read_config()['model']
+def spec_of(path: str, part: str = '') -> dict[str, Any]:
+    """Return the model of a run or of a Hugging Face directory, or a part of it, as a config.model."""
+    spec = hub.spec_of(path) if is_hub(path) else Workdir.existing(path).read_config()['model']
     require_trusted({'model': spec}, path)
     return _part_of(spec, (path, part))
+
+
+def under_heads(path: str, part: str, heads: Collection[str], ending: str) -> tuple[dict[str, Any], str]:
+    """Return the part of a run or of a Hugging Face directory that new heads are put on, and its name.
+
+    Args:
+        part: the name; '' where the family of a directory chooses.
+        heads, ending: as of `hub.load.under_heads`.
+    """
+    if part or not is_hub(path):
+        return spec_of(path, part), part
+    spec, part = hub.under_heads(path, heads, ending)
+    require_trusted({'model': spec}, path)
+    return spec, part
 
 
 def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from saccade.build import shortened
-from saccade.train.trained import spec_of
+from saccade.build import fields, load_target, shortened
+from saccade.train.trained import spec_of, under_heads
 from saccade.types import UserError
 
 
@@ -43,10 +43,22 @@ def inherit(config: ConfigDict) -> None:
     if not isinstance(node[name], ConfigDict | None):
         raise UserError(f'config.inherit: config.{config.inherit} is {shortened(node[name])}, not a model')
     own = {key: value for key, value in (node[name] or {}).items() if key == 'heads'}
-    spec = spec_of(init_from, config.get('init_part', ''), own.get('heads', ()))
-    if own and 'heads' not in spec:
+    part = config.get('init_part', '')
+    if not own:
+        node[name] = ConfigDict(spec_of(init_from, part))
+        return
+    spec, part = under_heads(init_from, part, own['heads'], _ending(_fields(config.get('task'))))
+    if 'heads' not in fields(load_target(spec['use'])):
         raise UserError(f'config.init_from={init_from}: {spec["use"]} has no heads; this takes an encoder')
     node[name] = ConfigDict(spec | own)
+    if part:
+        with config.unlocked():
+            config.init_part = part
+
+
+def _ending(task: ConfigDict) -> str:
+    """Return the ending of the names of architectures for a task."""
+    return getattr(load_target(task.use), 'architecture', '') if 'use' in task else ''
 
 
 def _fields(node: Any) -> ConfigDict:
