@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.attention.cosformer import CosFormer
 from saccade.attention.linear import Linear
 from saccade.attention.linformer import Linformer
 from saccade.attention.performer import Performer
@@ -49,14 +50,14 @@ def run(kernel, mask, arrays=None, scale=0.5, terms=()):
     return jax.jit(lambda *arrays: kernel.apply({}, *arrays, scoring, False))(*(inputs() if arrays is None else arrays))
 
 
-def by_weights(similarity, mask, arrays):
-    """y of every query as a loop over the keys that the mask leaves, each weighted by its similarity."""
+def by_weights(similarity, mask, arrays, fading=lambda distance: 1.0):
+    """y of every query as a loop over the keys that the mask leaves, weighted by similarity and distance."""
     q, k, v = (np.asarray(x, np.float64) for x in arrays)
     allowed = np.broadcast_to(mask(jnp.arange(q.shape[1]), jnp.arange(k.shape[1])), (B, q.shape[1], k.shape[1]))
     y = np.zeros((*q.shape[:3], v.shape[-1]))
     for b, t, n in np.ndindex(*q.shape[:3]):
         keys = np.flatnonzero(allowed[b, t])
-        weights = np.array([similarity(q[b, t, n], k[b, s, n // (N // K)]) for s in keys])
+        weights = np.array([similarity(q[b, t, n], k[b, s, n // (N // K)]) * fading(t - s) for s in keys])
         if weights.sum() > 0:
             y[b, t, n] = weights @ v[b, keys, n // (N // K)] / weights.sum()
     return y
@@ -88,6 +89,55 @@ def test_performer_is_its_equation(mask):
 
 
 @pytest.mark.parametrize('kernel', [Linear(), Performer(random_features=8)])
+@pytest.mark.parametrize('mask', MASKS)
+def test_cosformer_is_its_equation(mask):
+    relu = FEATURES['relu'][1]
+    expected = by_weights(
+        lambda q, k: relu(q) @ relu(k), MASKS[mask], inputs(), lambda distance: np.cos(np.pi / 2 * distance / 9)
+    )
+    assert_near(run(CosFormer(length=9, chunk=3), MASKS[mask]), expected)
+
+
+# Outputs of CosformerAttention, OpenNLPLab/cosFormer at 8e12da1, for the queries, keys and values of `waves`: its
+# projections to these are identities, without biases and without one of the output.
+COSFORMER = {
+    'causal': [
+        [0.14112, -0.756803, 0.0, 0.0],
+        [0.0, 0.0, 0.412118, -0.544021],
+        [0.14112, -0.756803, 0.0, 0.0],
+        [0.569675, -0.008721, 0.412118, -0.544021],
+        [0.0, 0.0, 0.665433, 0.086697],
+    ],
+    'full': [
+        [0.448604, -0.135288, 0.510044, -0.420576],
+        [0.0, 0.0, 0.568916, -0.083422],
+        [0.427036, -0.493499, 0.0, 0.0],
+        [0.540544, 0.055236, 0.633018, -0.265555],
+        [0.0, 0.0, 0.665433, 0.086697],
+    ],
+}
+
+
+@pytest.mark.parametrize('mask', COSFORMER)
+def test_outputs_of_cosformer_are_those_that_the_authors_code_gave(mask):
+    arrays = (jnp.array(np.sin(start + np.arange(20.0)).reshape(1, 5, 2, 2), jnp.float32) for start in (1, 2, 3))
+    y = run(CosFormer(length=5), MASKS[mask], tuple(arrays))
+    np.testing.assert_allclose(y.reshape(5, 4), COSFORMER[mask], atol=2e-6)
+
+
+@pytest.mark.parametrize('mask', MASKS)
+def test_cosformer_far_shorter_than_its_length_is_linear_attention(mask):
+    expected = run(Linear(feature=RELU), MASKS[mask])
+    assert_near(run(CosFormer(length=10**6), MASKS[mask]), expected)
+    assert np.abs(run(CosFormer(length=T), MASKS[mask]) - expected).max() > 0.01
+
+
+def test_cosformer_decodes_no_more_tokens_than_its_length():
+    _, k, v = inputs()
+    with pytest.raises(UserError, match=r'attention\.cosformer:CosFormer: 10 tokens exceed the length of 9'):
+        CosFormer(length=9).init_state(k, v, {}, 10)
+
+
 def test_the_mask_full_serves_keys_of_another_length(kernel):
     arrays = inputs(5, 9)
     repeated = (arrays[0], *(jnp.concatenate([x, x], axis=1) for x in arrays[1:]))
@@ -193,7 +243,7 @@ def test_linformer_with_a_slot_for_each_token_is_attention():
 
 
 def test_the_state_is_of_one_size_whatever_its_capacity():
-    for kernel in (Linear(), Performer(random_features=8)):
+    for kernel in (Linear(), Performer(random_features=8), CosFormer(length=10**9)):
         sizes = [jax.tree.map(jnp.shape, kernel.init_state(*inputs()[1:3], {}, capacity)) for capacity in (1, 10**9)]
         assert sizes[0] == sizes[1]
         assert sizes[0].sums[1] == K
@@ -256,6 +306,7 @@ def test_cross_attention_reads_the_source_by_its_segments():
     packed = LayerContext(
         places[0], jnp.array([[1, 1, 2, 2]]), Source(hidden, places[1], jnp.array([[1, 1, 2, 2, 2, 0]]))
     )
+    'a row longer than the period': (CosFormer(length=6), SCORING, '7 tokens exceed the length of 6'),
     params = module.init(jax.random.key(0), x, packed, False)
     y = module.apply(params, x, packed, False)
     for queries, keys in ((slice(0, 2), slice(0, 2)), (slice(2, 4), slice(2, 5))):
@@ -300,3 +351,4 @@ def test_work_and_memory_grow_linearly(name):
 
     assert exponent(work, [512, 1024, 2048]) == pytest.approx(1.0, abs=1e-6)
     assert exponent(temporary_bytes, [1024, 4096]) < LINEAR_EXPONENT
+    'CosFormer': (CosFormer(length=4096), Causal()),
