@@ -23,6 +23,7 @@ BOUNDS = {
     'attention.exclusive:Exclusive': {'share': ((-0.1, 1.1), (0.0, 1.0))},
     'attention.latent:Latent': {'heads': COUNT, 'rank': COUNT, 'rotated_width': COUNT, 'dropout': SHARE},
     'attention.linear:Linear': {'chunk': COUNT},
+    'attention.nystromformer:Nystromformer': {'convolution': COUNT, 'iterations': COUNT, 'landmarks': COUNT},
     'attention.performer:Performer': {'chunk': COUNT, 'random_features': COUNT},
     'augment.crop:Crop': {'least': ((0.0, 1.1), (0.1, 1.0)), 'ratio': ((0.5,), (1.0,))},
     'augment.flip:Flip': {'share': SHARE},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels without scores: what they equal, what they approach, and what they refuse."""
 
-import functools
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import pytest
 from saccade.attention.cosformer import CosFormer
 from saccade.attention.linear import Linear
 from saccade.attention.linformer import Linformer
+from saccade.attention.nystromformer import Nystromformer, pseudoinverse
 from saccade.attention.performer import Performer
 from saccade.build import build
 from saccade.ops.flops import flops
@@ -38,7 +39,7 @@ def assert_near(given, expected, relative=F32_RELATIVE):
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * max(1e-3, np.abs(expected).max()))
 
 
-@functools.cache
+@cache
 def inputs(tokens=T, keys=None):
     random = np.random.default_rng(tokens)
     shapes = ((B, tokens, N, H), *2 * [(B, keys or tokens, K, H)])
@@ -88,7 +89,6 @@ def test_performer_is_its_equation(mask):
     assert_near(run(kernel, MASKS[mask]), by_weights(similarity, MASKS[mask], inputs()))
 
 
-@pytest.mark.parametrize('kernel', [Linear(), Performer(random_features=8)])
 @pytest.mark.parametrize('mask', MASKS)
 def test_cosformer_is_its_equation(mask):
     relu = FEATURES['relu'][1]
@@ -138,6 +138,7 @@ def test_cosformer_decodes_no_more_tokens_than_its_length():
         CosFormer(length=9).init_state(k, v, {}, 10)
 
 
+@pytest.mark.parametrize('kernel', [Linear(), Performer(random_features=8)])
 def test_the_mask_full_serves_keys_of_another_length(kernel):
     arrays = inputs(5, 9)
     repeated = (arrays[0], *(jnp.concatenate([x, x], axis=1) for x in arrays[1:]))
@@ -242,6 +243,54 @@ def test_linformer_with_a_slot_for_each_token_is_attention():
     assert_near(linformer(9, 9, params)[1], expected)
 
 
+def softmax(scores):
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_nystromformer_is_its_equation():
+    arrays = inputs(8)
+    y = run(Nystromformer(landmarks=3, iterations=40), Full(), arrays)
+    q, k, v = (np.asarray(x, np.float64) for x in arrays)
+    groups = (slice(0, 3), slice(3, 6), slice(6, 8))
+    for b, n in np.ndindex(B, N):
+        keys, values = k[b, :, n // (N // K)], v[b, :, n // (N // K)]
+        q_means, k_means = (np.stack([x[group].mean(axis=0) for group in groups]) for x in (q[b, :, n], keys))
+        first, middle, last = (
+            softmax(0.5 * one @ other.T) for one, other in ((q[b, :, n], k_means), (q_means, k_means), (q_means, keys))
+        )
+        assert_near(y[b, :, n], first @ np.linalg.pinv(middle) @ last @ values, 1e-3)
+
+
+@pytest.mark.parametrize('landmarks', [T, T + 5])
+def test_nystromformer_with_a_landmark_for_each_token_is_attention(landmarks):
+    expected, _ = Scoring(Full(), scale=0.5).attend(*inputs())
+    assert_near(run(Nystromformer(landmarks=landmarks), Full()), expected)
+
+
+def test_nystromformer_of_tokens_in_equal_pairs_is_attention():
+    """The means of two equal tokens are the tokens, so all that is approximate is the pseudoinverse."""
+    arrays = tuple(jnp.repeat(2 * x, 2, axis=1) for x in inputs(4))
+    expected, _ = Scoring(Full(), scale=0.5).attend(*arrays)
+    few, many = (run(Nystromformer(landmarks=4, iterations=count), Full(), arrays) for count in (6, 20))
+    assert_near(many, expected, 1e-4)
+    assert np.abs(few - expected).max() > 1e-4
+
+
+def test_six_steps_are_a_pseudoinverse_of_weights_of_a_few_landmarks():
+    weights = softmax(2 * np.eye(4) + np.random.default_rng(0).normal(size=(3, 4, 4)))
+    assert_near(pseudoinverse(jnp.asarray(weights, jnp.float32), 6), np.linalg.inv(weights), 1e-3)
+
+
+def test_the_convolution_of_nystromformer_adds_neighbouring_values():
+    module, scoring, arrays = Nystromformer(landmarks=3, convolution=3), Scoring(Full(), scale=0.5), inputs()
+    taps = np.random.default_rng(0).normal(size=(3, N))
+    y = module.apply({'params': {'taps': jnp.array(taps, jnp.float32)}}, *arrays, scoring, False)
+    padded = np.pad(np.repeat(arrays[2], N // K, axis=2), ((0, 0), (1, 1), (0, 0), (0, 0)))
+    added = sum(taps[tap][:, None] * padded[:, tap : tap + T] for tap in range(3))
+    assert_near(y - run(Nystromformer(landmarks=3), Full()), added)
+
+
 def test_the_state_is_of_one_size_whatever_its_capacity():
     for kernel in (Linear(), Performer(random_features=8), CosFormer(length=10**9)):
         sizes = [jax.tree.map(jnp.shape, kernel.init_state(*inputs()[1:3], {}, capacity)) for capacity in (1, 10**9)]
@@ -257,6 +306,7 @@ REFUSED = {
         Scoring(Causal(), (Softcap(2.0),)),
         'attention.linear:Linear has no scores for ops.term:Softcap',
     ),
+    'a row longer than the period': (CosFormer(length=6), SCORING, '7 tokens exceed the length of 6'),
     'a window': (Linear(), Scoring(Causal() & Window(3)), 'does not support ops.mask:Window'),
     'another mask': (
         Performer(random_features=8),
@@ -267,6 +317,9 @@ REFUSED = {
     'a packed Linformer': (Linformer(length=12, slots=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
     'a scale': (Performer(random_features=8), Scoring(Causal(), scale=-1.0), 'scale of the scores must be positive'),
     'the order of another sequence': (Linear(), Scoring(BY_POSITION), 'not by the positions of another'),
+    'a causal Nystromformer': (Nystromformer(landmarks=3), SCORING, 'Nystromformer cannot be causal'),
+    'a packed Nystromformer': (Nystromformer(landmarks=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
+    'an even convolution': (Nystromformer(landmarks=3, convolution=4), Scoring(Full()), '4 must be an odd number'),
     'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys exceed the length of 6'),
 }
 
@@ -289,6 +342,8 @@ def test_steps_are_causal_alone():
         Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], {}, 0), context)
     with pytest.raises(UserError, match='cannot decode'):
         Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)
+    with pytest.raises(UserError, match=r'attention\.nystromformer:Nystromformer cannot decode'):
+        Nystromformer(landmarks=3).step(*arrays, Scoring(Full()), None, context)
 
 
 @pytest.mark.long
@@ -306,7 +361,6 @@ def test_cross_attention_reads_the_source_by_its_segments():
     packed = LayerContext(
         places[0], jnp.array([[1, 1, 2, 2]]), Source(hidden, places[1], jnp.array([[1, 1, 2, 2, 2, 0]]))
     )
-    'a row longer than the period': (CosFormer(length=6), SCORING, '7 tokens exceed the length of 6'),
     params = module.init(jax.random.key(0), x, packed, False)
     y = module.apply(params, x, packed, False)
     for queries, keys in ((slice(0, 2), slice(0, 2)), (slice(2, 4), slice(2, 5))):
@@ -314,12 +368,14 @@ def test_cross_attention_reads_the_source_by_its_segments():
         assert_near(y[:, queries], module.apply(params, x[:, queries], alone, False))
 
 
-KERNELS = {
+LINEAR = {
     'Linear': (Linear(), Causal()),
     'Linear, full': (Linear(), Full()),
     'Performer': (Performer(random_features=16), Causal()),
+    'CosFormer': (CosFormer(length=4096), Causal()),
     'Linformer': (Linformer(length=4096, slots=16), Full()),
 }
+KERNELS = LINEAR | {'Nystromformer': (Nystromformer(landmarks=16, convolution=3), Full())}
 
 
 def gradient_of(name, length):
@@ -334,21 +390,29 @@ def gradient_of(name, length):
     return jax.grad(loss, argnums=(1, 2, 3)), (params, *shapes)
 
 
+def work(name, length):
+    function, arguments = gradient_of(name, length)
+    return flops(function, *arguments)
+
+
+def temporary_bytes(name, length):
+    function, arguments = gradient_of(name, length)
+    return jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes
+
+
 def exponent(measure, lengths):
     return np.polyfit(np.log(lengths), np.log([measure(length) for length in lengths]), 1)[0]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('name', KERNELS)
+@pytest.mark.parametrize('name', LINEAR)
 def test_work_and_memory_grow_linearly(name):
-    def work(length):
-        function, arguments = gradient_of(name, length)
-        return flops(function, *arguments)
+    assert exponent(partial(work, name), [512, 1024, 2048]) == pytest.approx(1.0, abs=1e-6)
+    assert exponent(partial(temporary_bytes, name), [1024, 4096]) < LINEAR_EXPONENT
 
-    def temporary_bytes(length):
-        function, arguments = gradient_of(name, length)
-        return jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes
 
-    assert exponent(work, [512, 1024, 2048]) == pytest.approx(1.0, abs=1e-6)
-    assert exponent(temporary_bytes, [1024, 4096]) < LINEAR_EXPONENT
-    'CosFormer': (CosFormer(length=4096), Causal()),
+@pytest.mark.long
+def test_each_further_token_of_nystromformer_is_as_much_work_after_the_pseudoinverse():
+    less, more = np.diff([work('Nystromformer', length) for length in (512, 1024, 2048)])
+    assert more == 2 * less
+    assert exponent(partial(temporary_bytes, 'Nystromformer'), [1024, 4096]) < LINEAR_EXPONENT
