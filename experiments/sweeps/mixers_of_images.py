@@ -26,4 +26,10 @@ def variants() -> dict[str, dict]:
         linformer=dict(use='attention.linformer:Linformer', length=LENGTH, slots=4),
         nystromformer=dict(use='attention.nystromformer:Nystromformer', landmarks=4, convolution=3),
     )
-    return {name: {f'{MIXER}.kernel': kernel} for name, kernel in kernels.items()}
+    mixers = dict(
+        fourier=dict(use='attention.fourier:Fourier'),
+    )
+    return {
+        **{name: {f'{MIXER}.kernel': kernel} for name, kernel in kernels.items()},
+        **{name: {MIXER: mixer} for name, mixer in mixers.items()},
+    }
