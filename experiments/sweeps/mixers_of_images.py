@@ -28,6 +28,8 @@ def variants() -> dict[str, dict]:
     )
     mixers = dict(
         fourier=dict(use='attention.fourier:Fourier'),
+        token_mixing=dict(use='attention.token_mixing:TokenMixing', length=LENGTH, hidden=32),
+        spatial_gating=dict(use='attention.spatial_gating:SpatialGating', length=LENGTH, ratio=1.0),
     )
     return {
         **{name: {f'{MIXER}.kernel': kernel} for name, kernel in kernels.items()},

@@ -21,6 +21,15 @@ class WholeRows(Layer):
         """Mix the tokens of each row. Abstract; a method that makes parameters is compact."""
         raise NotImplementedError
 
+    def require_length(self, tokens: int, length: int) -> None:
+        """Check that a row has no more tokens than a table of positions.
+
+        Raises:
+            UserError: it has more.
+        """
+        if tokens > length:
+            raise UserError(f'{Part(type(self)).name}: {tokens} tokens exceed the length of {length}')
+
     def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, None]:
         """Mix whole sequences; there is no state.
 
