@@ -54,6 +54,35 @@ def test_a_mixer_takes_numpy_arrays_and_lists_inside_and_outside_of_a_program(na
         np.testing.assert_allclose(each[real], wanted[real], atol=1e-5)
 
 
+EMBEDDINGS = {
+    'images': ({'use': 'embed.patch:PatchEmbedding', 'patch': 2}, np.ones((2, 4, 4, 1), np.float32)),
+    'class token': (
+        {'use': 'embed.class_token:ClassToken', 'embed': {'use': 'embed.patch:PatchEmbedding', 'patch': 2}},
+        np.ones((2, 4, 4, 1), np.float32),
+    ),
+    'padding token': (
+        {'use': 'embed.padding_token:PaddingToken', 'token': 0, 'embed': {'use': 'embed.token:TokenEmbedding'}},
+        TOKENS,
+    ),
+    'tokens': ({'use': 'embed.token:TokenEmbedding'}, TOKENS),
+}
+
+
+@pytest.mark.parametrize('name', EMBEDDINGS)
+def test_mixers_of_whole_rows_take_those_that_an_embedding_makes_one_segment(name):
+    spec, inputs = EMBEDDINGS[name]
+    shape = (2, 1) if inputs.ndim == 4 else TOKENS.shape
+    context = LayerContext(jnp.zeros(shape, int), jnp.ones(shape, int))
+    table = jnp.ones((5, 16))
+    (x, made), _ = build(spec)().init_with_output(jax.random.key(0), jnp.asarray(inputs), context, 16, table)
+    mixer = saccade.MultiHead(heads=2, kernel=saccade.Linformer(length=9, slots=3))
+    if name == 'tokens':
+        with pytest.raises(UserError, match='cannot tell segments apart'):
+            mixer.init(jax.random.key(0), x, made)
+    else:
+        assert mixer.init_with_output(jax.random.key(0), x, made)[0].shape == x.shape
+
+
 @pytest.mark.long
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('run', ['Unrolled', 'Scanned'])

@@ -110,6 +110,7 @@ def kernels() -> dict[str, dict]:
         moba=dict(use='attention.moba:MoBA', block=8, chosen=3),
         linear=dict(use='attention.linear:Linear'),
         performer=dict(use='attention.performer:Performer', random_features=64),
+        cosformer=dict(use='attention.cosformer:CosFormer', length=64),
     )
 
 

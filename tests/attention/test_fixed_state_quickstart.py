@@ -24,6 +24,7 @@ CHOICES = {
     'linear': (KERNEL, {'use': 'attention.linear:Linear', 'chunk': 4}),
     'linear, relu': (KERNEL, {'use': 'attention.linear:Linear', 'feature': {'use': 'jax.nn:relu'}}),
     'performer': (KERNEL, {'use': 'attention.performer:Performer', 'random_features': 16}),
+    'cosformer': (KERNEL, {'use': 'attention.cosformer:CosFormer', 'length': 13}),
     'retention': (MIXER, {'use': 'attention.retention:Retention', 'heads': 6, 'value_width': 8}),
     'delta': (MIXER, {'use': 'attention.delta:Delta', 'heads': 6, 'decay': False}),
     'gated delta': (MIXER, {'use': 'attention.delta:Delta', 'heads': 6, 'gate': {'use': 'jax.nn:silu'}}),

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels without scores: what they equal, what they approach, and what they refuse."""
 
-import functools
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.attention.cosformer import CosFormer
 from saccade.attention.linear import Linear
 from saccade.attention.linformer import Linformer
+from saccade.attention.nystromformer import Nystromformer, pseudoinverse
 from saccade.attention.performer import Performer
 from saccade.build import build
 from saccade.ops.flops import flops
@@ -37,7 +39,7 @@ def assert_near(given, expected, relative=F32_RELATIVE):
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * max(1e-3, np.abs(expected).max()))
 
 
-@functools.cache
+@cache
 def inputs(tokens=T, keys=None):
     random = np.random.default_rng(tokens)
     shapes = ((B, tokens, N, H), *2 * [(B, keys or tokens, K, H)])
@@ -49,14 +51,14 @@ def run(kernel, mask, arrays=None, scale=0.5, terms=()):
     return jax.jit(lambda *arrays: kernel.apply({}, *arrays, scoring, False))(*(inputs() if arrays is None else arrays))
 
 
-def by_weights(similarity, mask, arrays):
-    """y of every query as a loop over the keys that the mask leaves, each weighted by its similarity."""
+def by_weights(similarity, mask, arrays, fading=lambda distance: 1.0):
+    """y of every query as a loop over the keys that the mask leaves, weighted by similarity and distance."""
     q, k, v = (np.asarray(x, np.float64) for x in arrays)
     allowed = np.broadcast_to(mask(jnp.arange(q.shape[1]), jnp.arange(k.shape[1])), (B, q.shape[1], k.shape[1]))
     y = np.zeros((*q.shape[:3], v.shape[-1]))
     for b, t, n in np.ndindex(*q.shape[:3]):
         keys = np.flatnonzero(allowed[b, t])
-        weights = np.array([similarity(q[b, t, n], k[b, s, n // (N // K)]) for s in keys])
+        weights = np.array([similarity(q[b, t, n], k[b, s, n // (N // K)]) * fading(t - s) for s in keys])
         if weights.sum() > 0:
             y[b, t, n] = weights @ v[b, keys, n // (N // K)] / weights.sum()
     return y
@@ -85,6 +87,55 @@ def test_performer_is_its_equation(mask):
 
     kernel = Performer(random_features=6, seed=3, chunk=3)
     assert_near(run(kernel, MASKS[mask]), by_weights(similarity, MASKS[mask], inputs()))
+
+
+@pytest.mark.parametrize('mask', MASKS)
+def test_cosformer_is_its_equation(mask):
+    relu = FEATURES['relu'][1]
+    expected = by_weights(
+        lambda q, k: relu(q) @ relu(k), MASKS[mask], inputs(), lambda distance: np.cos(np.pi / 2 * distance / 9)
+    )
+    assert_near(run(CosFormer(length=9, chunk=3), MASKS[mask]), expected)
+
+
+# Outputs of CosformerAttention, OpenNLPLab/cosFormer at 8e12da1, for the queries, keys and values of `waves`: its
+# projections to these are identities, without biases and without one of the output.
+COSFORMER = {
+    'causal': [
+        [0.14112, -0.756803, 0.0, 0.0],
+        [0.0, 0.0, 0.412118, -0.544021],
+        [0.14112, -0.756803, 0.0, 0.0],
+        [0.569675, -0.008721, 0.412118, -0.544021],
+        [0.0, 0.0, 0.665433, 0.086697],
+    ],
+    'full': [
+        [0.448604, -0.135288, 0.510044, -0.420576],
+        [0.0, 0.0, 0.568916, -0.083422],
+        [0.427036, -0.493499, 0.0, 0.0],
+        [0.540544, 0.055236, 0.633018, -0.265555],
+        [0.0, 0.0, 0.665433, 0.086697],
+    ],
+}
+
+
+@pytest.mark.parametrize('mask', COSFORMER)
+def test_outputs_of_cosformer_are_those_that_the_authors_code_gave(mask):
+    arrays = (jnp.array(np.sin(start + np.arange(20.0)).reshape(1, 5, 2, 2), jnp.float32) for start in (1, 2, 3))
+    y = run(CosFormer(length=5), MASKS[mask], tuple(arrays))
+    np.testing.assert_allclose(y.reshape(5, 4), COSFORMER[mask], atol=2e-6)
+
+
+@pytest.mark.parametrize('mask', MASKS)
+def test_cosformer_far_shorter_than_its_length_is_linear_attention(mask):
+    expected = run(Linear(feature=RELU), MASKS[mask])
+    assert_near(run(CosFormer(length=10**6), MASKS[mask]), expected)
+    assert np.abs(run(CosFormer(length=T), MASKS[mask]) - expected).max() > 0.01
+
+
+def test_cosformer_decodes_no_more_tokens_than_its_length():
+    _, k, v = inputs()
+    with pytest.raises(UserError, match=r'attention\.cosformer:CosFormer: 10 tokens exceed the length of 9'):
+        CosFormer(length=9).init_state(k, v, {}, 10)
 
 
 @pytest.mark.parametrize('kernel', [Linear(), Performer(random_features=8)])
@@ -192,8 +243,56 @@ def test_linformer_with_a_slot_for_each_token_is_attention():
     assert_near(linformer(9, 9, params)[1], expected)
 
 
+def softmax(scores):
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_nystromformer_is_its_equation():
+    arrays = inputs(8)
+    y = run(Nystromformer(landmarks=3, iterations=40), Full(), arrays)
+    q, k, v = (np.asarray(x, np.float64) for x in arrays)
+    groups = (slice(0, 3), slice(3, 6), slice(6, 8))
+    for b, n in np.ndindex(B, N):
+        keys, values = k[b, :, n // (N // K)], v[b, :, n // (N // K)]
+        q_means, k_means = (np.stack([x[group].mean(axis=0) for group in groups]) for x in (q[b, :, n], keys))
+        first, middle, last = (
+            softmax(0.5 * one @ other.T) for one, other in ((q[b, :, n], k_means), (q_means, k_means), (q_means, keys))
+        )
+        assert_near(y[b, :, n], first @ np.linalg.pinv(middle) @ last @ values, 1e-3)
+
+
+@pytest.mark.parametrize('landmarks', [T, T + 5])
+def test_nystromformer_with_a_landmark_for_each_token_is_attention(landmarks):
+    expected, _ = Scoring(Full(), scale=0.5).attend(*inputs())
+    assert_near(run(Nystromformer(landmarks=landmarks), Full()), expected)
+
+
+def test_nystromformer_of_tokens_in_equal_pairs_is_attention():
+    """The means of two equal tokens are the tokens, so all that is approximate is the pseudoinverse."""
+    arrays = tuple(jnp.repeat(2 * x, 2, axis=1) for x in inputs(4))
+    expected, _ = Scoring(Full(), scale=0.5).attend(*arrays)
+    few, many = (run(Nystromformer(landmarks=4, iterations=count), Full(), arrays) for count in (6, 20))
+    assert_near(many, expected, 1e-4)
+    assert np.abs(few - expected).max() > 1e-4
+
+
+def test_six_steps_are_a_pseudoinverse_of_weights_of_a_few_landmarks():
+    weights = softmax(2 * np.eye(4) + np.random.default_rng(0).normal(size=(3, 4, 4)))
+    assert_near(pseudoinverse(jnp.asarray(weights, jnp.float32), 6), np.linalg.inv(weights), 1e-3)
+
+
+def test_the_convolution_of_nystromformer_adds_neighbouring_values():
+    module, scoring, arrays = Nystromformer(landmarks=3, convolution=3), Scoring(Full(), scale=0.5), inputs()
+    taps = np.random.default_rng(0).normal(size=(3, N))
+    y = module.apply({'params': {'taps': jnp.array(taps, jnp.float32)}}, *arrays, scoring, False)
+    padded = np.pad(np.repeat(arrays[2], N // K, axis=2), ((0, 0), (1, 1), (0, 0), (0, 0)))
+    added = sum(taps[tap][:, None] * padded[:, tap : tap + T] for tap in range(3))
+    assert_near(y - run(Nystromformer(landmarks=3), Full()), added)
+
+
 def test_the_state_is_of_one_size_whatever_its_capacity():
-    for kernel in (Linear(), Performer(random_features=8)):
+    for kernel in (Linear(), Performer(random_features=8), CosFormer(length=10**9)):
         sizes = [jax.tree.map(jnp.shape, kernel.init_state(*inputs()[1:3], {}, capacity)) for capacity in (1, 10**9)]
         assert sizes[0] == sizes[1]
         assert sizes[0].sums[1] == K
@@ -207,6 +306,7 @@ REFUSED = {
         Scoring(Causal(), (Softcap(2.0),)),
         'attention.linear:Linear has no scores for ops.term:Softcap',
     ),
+    'a row longer than the period': (CosFormer(length=6), SCORING, '7 tokens exceed the length of 6'),
     'a window': (Linear(), Scoring(Causal() & Window(3)), 'does not support ops.mask:Window'),
     'another mask': (
         Performer(random_features=8),
@@ -217,6 +317,9 @@ REFUSED = {
     'a packed Linformer': (Linformer(length=12, slots=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
     'a scale': (Performer(random_features=8), Scoring(Causal(), scale=-1.0), 'scale of the scores must be positive'),
     'the order of another sequence': (Linear(), Scoring(BY_POSITION), 'not by the positions of another'),
+    'a causal Nystromformer': (Nystromformer(landmarks=3), SCORING, 'Nystromformer cannot be causal'),
+    'a packed Nystromformer': (Nystromformer(landmarks=3), Scoring(Full() & SAME), 'cannot tell segments apart'),
+    'an even convolution': (Nystromformer(landmarks=3, convolution=4), Scoring(Full()), '4 must be an odd number'),
     'a long row': (Linformer(length=6, slots=3), Scoring(Full()), '7 keys exceed the length of 6'),
 }
 
@@ -239,6 +342,8 @@ def test_steps_are_causal_alone():
         Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], {}, 0), context)
     with pytest.raises(UserError, match='cannot decode'):
         Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)
+    with pytest.raises(UserError, match=r'attention\.nystromformer:Nystromformer cannot decode'):
+        Nystromformer(landmarks=3).step(*arrays, Scoring(Full()), None, context)
 
 
 @pytest.mark.long
@@ -263,12 +368,14 @@ def test_cross_attention_reads_the_source_by_its_segments():
         assert_near(y[:, queries], module.apply(params, x[:, queries], alone, False))
 
 
-KERNELS = {
+LINEAR = {
     'Linear': (Linear(), Causal()),
     'Linear, full': (Linear(), Full()),
     'Performer': (Performer(random_features=16), Causal()),
+    'CosFormer': (CosFormer(length=4096), Causal()),
     'Linformer': (Linformer(length=4096, slots=16), Full()),
 }
+KERNELS = LINEAR | {'Nystromformer': (Nystromformer(landmarks=16, convolution=3), Full())}
 
 
 def gradient_of(name, length):
@@ -283,20 +390,29 @@ def gradient_of(name, length):
     return jax.grad(loss, argnums=(1, 2, 3)), (params, *shapes)
 
 
+def work(name, length):
+    function, arguments = gradient_of(name, length)
+    return flops(function, *arguments)
+
+
+def temporary_bytes(name, length):
+    function, arguments = gradient_of(name, length)
+    return jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes
+
+
 def exponent(measure, lengths):
     return np.polyfit(np.log(lengths), np.log([measure(length) for length in lengths]), 1)[0]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('name', KERNELS)
+@pytest.mark.parametrize('name', LINEAR)
 def test_work_and_memory_grow_linearly(name):
-    def work(length):
-        function, arguments = gradient_of(name, length)
-        return flops(function, *arguments)
+    assert exponent(partial(work, name), [512, 1024, 2048]) == pytest.approx(1.0, abs=1e-6)
+    assert exponent(partial(temporary_bytes, name), [1024, 4096]) < LINEAR_EXPONENT
 
-    def temporary_bytes(length):
-        function, arguments = gradient_of(name, length)
-        return jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes
 
-    assert exponent(work, [512, 1024, 2048]) == pytest.approx(1.0, abs=1e-6)
-    assert exponent(temporary_bytes, [1024, 4096]) < LINEAR_EXPONENT
+@pytest.mark.long
+def test_each_further_token_of_nystromformer_is_as_much_work_after_the_pseudoinverse():
+    less, more = np.diff([work('Nystromformer', length) for length in (512, 1024, 2048)])
+    assert more == 2 * less
+    assert exponent(partial(temporary_bytes, 'Nystromformer'), [1024, 4096]) < LINEAR_EXPONENT

@@ -3,6 +3,7 @@
 """Score-based attention kernels: softmax variant, attention dropout, and a KV cache for decoding."""
 
 from functools import partial
+from typing import Any, NoReturn
 
 import flax.linen as nn
 import jax
@@ -74,6 +75,26 @@ def require_whole_rows(name: str) -> None:
 def in_words(heads: int, width: int) -> str:
     """Return the number of heads and their width as text."""
     return f'{heads} head{"s" * (heads != 1)} of {width}'
+
+
+class NoSteps:
+    """Mixin of kernels whose every output depends on all tokens of a row: they refuse to decode."""
+
+    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always.
+        """
+        raise UserError(f'{Part(type(self)).name} cannot decode: each output mixes all tokens of a row')
+
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Any, context: LayerContext) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always.
+        """
+        self.init_state(k, v, {}, 0)
 
 
 class CachingKernel(Module):

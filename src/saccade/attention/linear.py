@@ -14,7 +14,7 @@ B T N R H in time, B T N H in memory; the decoding state is B K R H for any capa
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
 from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.linear_attention import elu_plus_one, within_one
@@ -36,6 +36,6 @@ class Linear(FeatureKernel):
     )
     example: ClassVar[dict] = {'chunk': 4}
 
-    def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+    def features(self, x: Queries, scale: float, positions: Int[Array, 'B T']) -> tuple[Array, Array]:
         """Apply the feature map, scaled to a maximum of 1 per vector; return the features and the log of the scale."""
         return within_one(self.feature(x.astype(jnp.float32)))

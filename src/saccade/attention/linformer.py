@@ -10,26 +10,23 @@ all tokens, so it cannot be causal, decode, or separate padding and packed docum
 and rows of one segment, and no score terms. Cost: B N (T + S) M H in time, B N T M in memory, 2 S_max M parameters.
 """
 
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.attention.base import ScoreKernel
+from saccade.attention.base import NoSteps, ScoreKernel
 from saccade.axes import parameter
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Capabilities,
     Count,
-    Features,
     Keys,
-    LayerContext,
     Mixed,
     Part,
     Queries,
-    State,
     UserError,
     Values,
 )
@@ -37,7 +34,7 @@ from saccade.types import (
 __all__ = ['Linformer']
 
 
-class Linformer(ScoreKernel):
+class Linformer(NoSteps, ScoreKernel):
     """Linformer kernel.
 
     Attributes: the attributes of ScoreKernel; length (S_max) in tokens; number of slots (M); projection_init of E and
@@ -67,22 +64,6 @@ class Linformer(ScoreKernel):
         k, v = self._slots('key_slots', k), self._slots('value_slots', v)
         # No pattern is shown: a slot is no token.
         return self.complete(scoring, q.shape[-2], train).replace(tap=None).attend(q, k, v)[0]
-
-    def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> NoReturn:
-        """Refuse to decode.
-
-        Raises:
-            UserError: always, since each slot mixes all tokens.
-        """
-        raise UserError('attention.linformer:Linformer cannot decode: each of its slots mixes all tokens')
-
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: State, context: LayerContext) -> NoReturn:
-        """Refuse to decode.
-
-        Raises:
-            UserError: always, since each slot mixes all tokens.
-        """
-        self.init_state(k, v, {}, 0)
 
     def _slots(self, name: str, x: Keys) -> Array:
         kernel = parameter(self, name, 'S -> X', self.projection_init(), (self.length, self.slots))

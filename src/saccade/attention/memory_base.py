@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
 from flax import struct
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import in_words
 from saccade.axes import flat, parameter
-from saccade.module import Layer, Module
+from saccade.module import Layer, Module, positions_of
 from saccade.ops import linear_attention
 from saccade.ops.implied import NOTE, implied_pattern
 from saccade.ops.linear_attention import LogScaledState, Memory
@@ -53,8 +53,12 @@ class FeatureKernel(Module):
 
     chunk: Count = 64
 
-    def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
-        """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of their factored-out scale."""
+    def features(self, x: Queries, scale: float, positions: Int[Array, 'B T']) -> tuple[Array, Array]:
+        """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of their factored-out scale.
+
+        Args:
+            positions: positions of the tokens, of which only differences within a segment have a meaning.
+        """
         raise NotImplementedError
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
@@ -65,15 +69,15 @@ class FeatureKernel(Module):
         """Return the output of each head, over whole rows."""
         reach = reach_of(self, scoring, q, k)
         if reach.causal:
-            segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments
-            return self._read(q, k, v, scoring, segments, self.init_state(k, v, {}, 0))[0]
-        features, gain = self.features(k, scoring.scale)
-        queries = self.features(q, scoring.scale)[0]
+            context = LayerContext(positions_of(k), None if reach.segments is None else reach.segments.k_segments)
+            return self._read(q, k, v, scoring, context, self.init_state(k, v, {}, 0))[0]
+        features, gain = self.features(k, scoring.scale, positions_of(k))
+        queries = self.features(q, scoring.scale, positions_of(q))[0]
         return linear_attention.attend_all(queries, features, gain, v, reach.segments, self.chunk)
 
     def init_state(self, k: Keys, v: Values, features: Features, capacity: int) -> LogScaledState:
         """Return the empty state, whose size does not depend on the capacity."""
-        width = jax.eval_shape(lambda: self.features(k, 1.0)[0]).shape[-1]
+        width = jax.eval_shape(lambda: self.features(k, 1.0, positions_of(k))[0]).shape[-1]
         return LogScaledState.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
 
     def step(
@@ -86,20 +90,18 @@ class FeatureKernel(Module):
         """
         if not reach_of(self, scoring, q, k).causal:
             raise UserError(f'{Part(type(self)).name} decodes only under ops.mask:Causal')
-        segments = jnp.ones(k.shape[:2], int) if context.segments is None else context.segments
-        return self._read(q, k, v, scoring, segments, state)
+        return self._read(q, k, v, scoring, context, state)
 
     def _pattern(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Float[Array, 'B N T S']:
         k, v = (jnp.repeat(x, q.shape[-2] // x.shape[-2], axis=-2) for x in (k, v))
         return implied_pattern(*jax.vjp(lambda v: self.attend(q, k, v, scoring), v))
 
     def _read(
-        self, q: Queries, k: Keys, v: Values, scoring: Scoring, segments: Array, state: LogScaledState
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, context: LayerContext, state: LogScaledState
     ) -> tuple[Mixed, LogScaledState]:
-        features, gain = self.features(k, scoring.scale)
-        return linear_attention.attend(
-            self.features(q, scoring.scale)[0], features, gain, v, segments, state, self.chunk
-        )
+        features, gain = self.features(k, scoring.scale, context.positions)
+        queries = self.features(q, scoring.scale, context.positions)[0]
+        return linear_attention.attend(queries, features, gain, v, context.numbered, state, self.chunk)
 
 
 @struct.dataclass

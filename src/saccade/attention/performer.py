@@ -14,7 +14,7 @@ grows with the norms of queries and keys. Cost and limits: as `attention.linear`
 
 from typing import ClassVar
 
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
 from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.random_features import orthogonal_directions, positive_features
@@ -37,7 +37,7 @@ class Performer(FeatureKernel):
     )
     example: ClassVar[dict] = {'chunk': 4, 'random_features': 24}
 
-    def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+    def features(self, x: Queries, scale: float, positions: Int[Array, 'B T']) -> tuple[Array, Array]:
         """Return positive random features [B T N R] of sqrt(scale) x, and the log [B T N] of their factored-out scale.
 
         Raises:

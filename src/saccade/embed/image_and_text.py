@@ -66,5 +66,6 @@ class ImageAndText(Module):
         return jnp.concatenate([patches + modal[0], words + modal[1]], axis=1), context.replace(
             positions=jnp.concatenate([around.positions, after], axis=1),
             segments=jnp.concatenate([around.numbered, context.numbered], axis=1),
+            one_segment=False,
             types=None if types is None else jnp.pad(types, ((0, 0), (patches.shape[1], 0))),
         )

@@ -43,5 +43,5 @@ class PaddingToken(Module):
         real = context.numbered != 0
         segments = jnp.broadcast_to(real.any(axis=1, keepdims=True), real.shape).astype(jnp.int32)
         positions = jnp.broadcast_to(jnp.arange(inputs.shape[1]), inputs.shape)
-        everywhere = context.replace(positions=positions, segments=segments)
+        everywhere = context.replace(positions=positions, segments=segments, one_segment=True)
         return self.embed(name='embed')(jnp.where(real, inputs, self.token), everywhere, width, table)

@@ -55,4 +55,4 @@ class PatchEmbedding(Module):
             x = x + parameter(self, 'bias', 'D', nn.initializers.zeros, (width,))
         positions = jnp.broadcast_to(jnp.arange(x.shape[1]), x.shape[:2])
         segments = jnp.broadcast_to(context.numbered, x.shape[:2])
-        return x, context.replace(positions=positions, segments=segments)
+        return x, context.replace(positions=positions, segments=segments, one_segment=True)

@@ -556,9 +556,9 @@ class PrecomputedMask(MaskBase):
 def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
     """Return the mask for packed rows: tokens attend within their segment, each treated as a separate sequence."""
     keys = context if context.source is None else context.source
-    if context.segments is None and keys.segments is None:
-        return mask
     aligned = keys is context
+    if (aligned and context.one_segment) or (context.segments is None and keys.segments is None):
+        return mask
     if mask.anchored or not aligned:
         mask = ByPosition(mask, jnp.asarray(context.positions), jnp.asarray(keys.positions), aligned)
     return Both(mask, SameSegment(context.numbered, keys.numbered))

@@ -8,7 +8,7 @@ from flax import struct
 
 from saccade.ops.mask import Both, ByPosition, Causal, CausalAfterPrefix, Full, SameSegment
 from saccade.ops.scoring import Scoring
-from saccade.types import CachedKeys, Kernel, Mask, Part, Queries, ScoreTerm, UserError
+from saccade.types import ONE_SEGMENT, CachedKeys, Kernel, Mask, Part, Queries, ScoreTerm, UserError
 
 
 @struct.dataclass
@@ -39,7 +39,7 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: CachedKeys) -> Rea
     if not reach.causal and not can.full:
         raise UserError(f'{name} is causal; its mask must be ops.mask:Causal, not ops.mask:Full')
     if reach.segments is not None and not can.packed:
-        raise UserError(f'{name} cannot tell segments apart; it needs rows of one segment, without padding')
+        raise UserError(f'{name} {ONE_SEGMENT}')
     if q.shape[1] != k.shape[1] and (reach.causal or not can.cross):
         raise UserError(
             f'{name}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full the numbers must be equal'

@@ -28,7 +28,7 @@ _NAMES = {
     'metric': 'Best declares fraction Metric',
     'result': 'require_result',
     'scales': 'Scales is_zero',
-    'context': 'LayerContext Source',
+    'context': 'ONE_SEGMENT LayerContext Source',
     'attention': (
         'BareSoftmaxVariant Capabilities CrossMixer Kernel KeyFeatures KVSharingMixer Mask Mixer OnlineSoftmax '
         'OnlineSoftmaxVariant Pages PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '

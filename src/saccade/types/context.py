@@ -12,6 +12,11 @@ from jaxtyping import Array, Bool, Float, Int
 from saccade.types.arrays import Hidden
 from saccade.types.errors import UserError
 
+ONE_SEGMENT = (
+    'cannot tell segments apart; it needs rows of one segment, without padding, such as images, or texts of '
+    'embed.padding_token:PaddingToken'
+)
+
 
 @struct.dataclass
 class Source:
@@ -51,6 +56,8 @@ class LayerContext:
             sequence the tokens of a segment must be contiguous: padding can be before, after or between segments but
             not inside one, as convolutions and masks by place would count it. `require_whole_segments` checks this if
             the segments are known, so not while tracing. Decoding steps skip padding anywhere.
+        one_segment: True if an embedding makes every row one segment, or padding throughout, such as an image. Mixers
+            then need not tell segments apart.
         source: source of keys and values; None for the tokens themselves.
         terms: score terms shared by all layers.
         types: 1 for tokens of the second of two texts, otherwise 0; None: there is one text.
@@ -72,6 +79,7 @@ class LayerContext:
     layer: Int[Array, ''] | None = None
     layers: int | None = struct.field(pytree_node=False, default=None)
     handed: dict[str, Any] = struct.field(default_factory=dict)
+    one_segment: bool = struct.field(pytree_node=False, default=False)
 
     def __post_init__(self) -> None:
         _lists_to_arrays(self)
@@ -91,6 +99,18 @@ class LayerContext:
         """
         if self.source is not None:
             raise UserError(f'{name} reads only its own sequence: it does not support cross-attention')
+
+    def require_one_segment(self, name: str) -> None:
+        """Check that every row is one segment, for a mixer of whole rows.
+
+        Args:
+            name: name of the mixer.
+
+        Raises:
+            UserError: rows may have several segments, or padding.
+        """
+        if self.segments is not None and not self.one_segment:
+            raise UserError(f'{name} {ONE_SEGMENT}')
 
     def require_whole_segments(self) -> None:
         """Check that the tokens of each segment are contiguous, if the segments are known.

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fourier mixing against FNet of transformers."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.attention.fourier import Fourier
+
+torch = pytest.importorskip('torch')
+fnet = pytest.importorskip('transformers.models.fnet.modeling_fnet')
+pytestmark = pytest.mark.oracle
+
+F32_RELATIVE = 1e-5  # of the largest element
+
+
+@pytest.mark.parametrize('T', [1, 8, 13])
+def test_outputs_are_those_of_transformers(T):
+    torch.manual_seed(0)
+    x = torch.randn(2, T, 12)
+    expected = fnet.FNetBasicFourierTransform(fnet.FNetConfig(hidden_size=12))(x)[0].numpy()
+    y = Fourier().apply({}, jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(y, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
