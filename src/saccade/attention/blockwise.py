@@ -12,8 +12,13 @@ including trained ones. Cost: B N T S in time (without masked blocks), B N T H i
 
 from typing import ClassVar
 
+from jaxtyping import Array, Float
+
 from saccade.attention.base import ScoreKernel
-from saccade.ops import blockwise
+from saccade.attention.plain import Plain
+from saccade.ops import block_sparse, blockwise, gathered
+from saccade.ops.blocks import ChosenBlocks
+from saccade.ops.gathered import ChosenTokens
 from saccade.ops.scoring import Scoring
 from saccade.softmax.softmax import Softmax
 from saccade.types import (
@@ -59,3 +64,21 @@ class Blockwise(ScoreKernel):
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
         """Attend block by block."""
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)
+
+    def block_sizes(self, T: int, S: int) -> tuple[int, int]:
+        """Return the tokens in a block of queries and in one of keys."""
+        return self.query_block, self.key_block
+
+    def attend_to_blocks(self, q: Queries, k: Keys, v: Values, scoring: Scoring, chosen: ChosenBlocks) -> Mixed:
+        """Attend to the chosen blocks only."""
+        if scoring.tap is not None:
+            return Plain(parent=None).attend_to_blocks(q, k, v, self.noted(scoring), chosen)
+        return block_sparse.attend_to_blocks(q, k, v, scoring, chosen, self.query_block, self.key_block)
+
+    def attend_to_tokens(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, chosen: ChosenTokens
+    ) -> tuple[Mixed, Float[Array, 'B T C']]:
+        """Gather the chosen keys and attend to these only; return the output and their weights."""
+        if scoring.tap is not None:
+            return Plain(parent=None).attend_to_tokens(q, k, v, self.noted(scoring), chosen)
+        return gathered.attend_to_tokens(q, k, v, scoring, chosen)
