@@ -6,12 +6,12 @@
     before it with the largest q_i . mean_{j in b} k_j
 
 Lu et al. 2025, "MoBA: Mixture of Block Attention for Long-Context LLMs", section 2.2, https://arxiv.org/abs/2502.13189
-Blocks are counted from the first token of a segment. Each query head chooses separately, after the positions, and
-no gradient flows through the choice. The own block is one of the `chosen`, as in the authors' code. Blocks before the
-own one are whole, so a row has at most S / block of them, however it is packed. With the inner kernel
-`attention.blockwise:Blockwise` only chosen blocks are scored (`ops.block_sparse`); with `attention.plain:Plain`, the
-reference, all are, and the others are masked. Cost: B N T H (chosen + 1) block, and for the choice B N T H S / block, in
-time; B N T (H + chosen) in memory. It supports `ops.mask:Causal`, packed and padded, and only self-attention without score terms.
+Blocks are counted from the first token of a segment; those before the own one are whole, so a row of any packing has at
+most S / block of them. Each query head chooses separately, after the positions; no gradient flows through the choice.
+The own block is one of the `chosen`, as in the authors' code. With the inner kernel `attention.blockwise:Blockwise` only
+chosen blocks are scored (`ops.block_sparse`); `attention.plain:Plain`, the reference, masks the others. Cost in time:
+B N T H (chosen + 1) block, and B N T H S / block for the choice; in memory B N T (H + chosen).
+It supports `ops.mask:Causal`, packed and padded, and only self-attention without score terms.
 """
 
 from typing import Any, ClassVar

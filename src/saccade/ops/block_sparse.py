@@ -126,7 +126,9 @@ def _forward(
         here, weights, shrink = scoring.softmax.accumulate(_of_heads(statistic, this.rows), scores)
         mixed = weighted_values(_dropped(scoring, weights, this, shape), v_part)
         shrink = rearrange(shrink, 'B (J G) R -> B J R G 1', J=groups)
-        out = _put(out, this.rows, take(out, this.rows) * shrink + rearrange(mixed, 'B R (J G) H -> B J R G H', J=groups))
+        out = _put(
+            out, this.rows, take(out, this.rows) * shrink + rearrange(mixed, 'B R (J G) H -> B J R G H', J=groups)
+        )
         return (out, jax.tree.map(lambda x, part: _put(x, this.rows, _by_group(part, groups)), statistic, here)), None
 
     start = rearrange(own.out, _BY_GROUP, J=groups), jax.tree.map(lambda x: _by_group(x, groups), own.statistic)

@@ -148,9 +148,7 @@ class ChosenBlocks:
         return jnp.concatenate([chosen, jnp.broadcast_to(own[:, None], (B, J, T, self.size))], axis=-1)
 
 
-def best_blocks(
-    fit: Float[Array, 'B J T M'], whole: Runs, queries: Tokens, chosen: int
-) -> Int[Array, 'B J T C']:
+def best_blocks(fit: Float[Array, 'B J T M'], whole: Runs, queries: Tokens, chosen: int) -> Int[Array, 'B J T C']:
     """Return the whole blocks before each query's own with the largest fit, at most `chosen`; M for none."""
     M, size = whole.at.shape[1:]
     same = queries.segments[..., None] == whole.ends.segments[:, None]

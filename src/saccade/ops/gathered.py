@@ -91,12 +91,16 @@ class _Attend:
         scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
         weights = mixed = scoring.softmax(scores, allowed)
         if scoring.dropout is not None:
-            mixed = mixed * kept(scoring, (self.batch, N), row, repeat(places[0], 'R T -> R J T', J=one.shape[1]), one[:, :, 0])
+            mixed = mixed * kept(
+                scoring, (self.batch, N), row, repeat(places[0], 'R T -> R J T', J=one.shape[1]), one[:, :, 0]
+            )
         out = rearrange(weighted_values(mixed, v), '(B X) 1 N H -> B X N H', X=X)
         return out, reduce(jnp.abs(weights), '(B X) N 1 C -> B X C', 'sum', X=X)
 
 
-def kept(scoring: Scoring, shape: tuple[int, int], rows: Array, q_index: Array, k_index: Array) -> Float[Array, 'B N T S']:
+def kept(
+    scoring: Scoring, shape: tuple[int, int], rows: Array, q_index: Array, k_index: Array
+) -> Float[Array, 'B N T S']:
     """Return the factors by which dropout multiplies the weights, for indices as in `keep_chosen`."""
     share = 1.0 - scoring.dropout.rate
     return keep_chosen(jax.random.wrap_key_data(scoring.dropout.key), share, shape, rows, q_index, k_index) / share

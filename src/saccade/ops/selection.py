@@ -51,14 +51,21 @@ def best_keys(
     """
     q, k, weight = jax.lax.stop_gradient((q, k, weight))
     B, T, S = *q.shape[:2], k.shape[1]
-    chosen = min(chosen, S)
+    if chosen >= S:
+        places = jnp.arange(T), jnp.arange(S)
+        return jnp.broadcast_to(jnp.where(mask(*places), places[1], S), (B, T, S))
     scoring, sizes = Scoring(mask), (min(blocks[0], T), min(max(blocks[1], _KEYS * chosen), S))
     plan = BlockPlan.make(scoring, sizes, q)
     q, k, weight = pad(q, sizes[0]), pad(k, sizes[1]), pad(weight[..., None], sizes[0])[..., 0]
 
     def visit(state: tuple[Array, Array], this: PyTree) -> tuple[tuple[Array, Array], None]:
         best, at = (cut_rows(x, this.q, sizes[0]) for x in state)
-        fit = relevance(*(cut_rows(x, i, n) for x, i, n in ((q, this.q, sizes[0]), (k, this.k, sizes[1]), (weight, this.q, sizes[0]))))
+        fit = relevance(
+            *(
+                cut_rows(x, i, n)
+                for x, i, n in ((q, this.q, sizes[0]), (k, this.k, sizes[1]), (weight, this.q, sizes[0]))
+            )
+        )
         pairs = pairs_of(plan, scoring, this)
         # Blocks come from last to first, and of equal scores the first key is chosen.
         scores = jnp.concatenate([jnp.where(pairs.allowed[:, 0], fit, -jnp.inf), best], axis=-1)
