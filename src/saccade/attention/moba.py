@@ -8,8 +8,8 @@
 Lu et al. 2025, "MoBA: Mixture of Block Attention for Long-Context LLMs", section 2.2, https://arxiv.org/abs/2502.13189
 Blocks are counted from the first token of a segment; those before the own one are whole, so a row of any packing has at
 most S / block of them. Each query head chooses separately, after the positions; no gradient flows through the choice.
-The own block is one of the `chosen`, as in the authors' code. With the inner kernel `attention.blockwise:Blockwise` only
-chosen blocks are scored (`ops.block_sparse`); `attention.plain:Plain`, the reference, masks the others. Cost in time:
+The own block is one of the `chosen`, as in the authors' code. The inner kernel `attention.blockwise:Blockwise` scores
+only chosen blocks (`ops.block_sparse`); `attention.plain:Plain`, the reference, masks the others. Cost in time:
 B N T H (chosen + 1) block, and B N T H S / block for the choice; in memory B N T (H + chosen).
 It supports `ops.mask:Causal`, packed and padded, and only self-attention without score terms.
 """

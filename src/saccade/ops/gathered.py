@@ -137,7 +137,8 @@ def over_chosen(
     """
     T, S = at.shape[2], jax.tree.leaves(keys)[0].shape[2]
     read = sum(math.prod(leaf.shape[3:]) for leaf in jax.tree.leaves(keys))
-    size = min(T, max(1, _NUMBERS // max(1, read * at.shape[1] * at.shape[-1])))
+    most = max(1, _NUMBERS // max(1, read * at.shape[1] * at.shape[-1]))
+    size = -(-T // -(-T // most))  # blocks of nearly equal sizes, to fill up little
     cut = functools.partial(blocks_of, size=size)
     at = cut(jnp.swapaxes(at, 1, 2), fill=S)
     outputs = _over(function, jax.tree.map(cut, queries), keys, floats, at, jax.tree.map(cut, rows), others)
