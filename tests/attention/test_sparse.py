@@ -73,7 +73,9 @@ MORE = {
     'lightning indexer, bias': (
         indexed, {}, {'position': {'use': 'position.relative_bias:RelativeBias', 'both_sides': False}},
     ),
-    'lightning indexer, counts of keys': (indexed, {}, {'position': {'use': 'position.cope:CoPE', 'length': 9}}),
+    'lightning indexer, counts of keys': (
+        indexed, {}, {'position': {'use': 'position.cope:CoPE', 'counts': 9, 'head_width': 4}},
+    ),
     'lightning indexer, entmax': (indexed, ENTMAX, {}),
 }  # fmt: skip
 
@@ -184,7 +186,7 @@ def test_a_running_choice_is_the_choice_of_the_whole_row_in_the_same_order(block
     np.testing.assert_array_equal(best_keys(*given, blocks), best_keys(*given, (T, T)))
 
 
-SIZE, CHOSEN, WIDTH = 16, 3, 8
+SIZE, CHOSEN, WIDTH = 16, 4, 8
 
 
 def like(length, heads):
