@@ -76,7 +76,6 @@ MORE = {
     'lightning indexer, counts of keys': (
         indexed, {}, {'position': {'use': 'position.cope:CoPE', 'counts': 9, 'head_width': 4}},
     ),
-    'lightning indexer, entmax': (indexed, ENTMAX, {}),
 }  # fmt: skip
 
 

@@ -85,7 +85,6 @@ class LightningIndexer(MultiHead):
         scores=True,
         equivariant=False,
         time='B T S (N H + M X)',
-        memory='B N T S',
         state='S (K H + X)',
     )
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)

@@ -85,7 +85,6 @@ class NativeSparse(MultiHead):
         scores=True,
         equivariant=False,
         time='B N T S',
-        memory='B N T S',
         state='S K H',
     )
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
