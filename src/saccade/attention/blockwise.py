@@ -12,7 +12,8 @@ including trained ones. Cost: B N T S in time (without masked blocks), B N T H i
 
 from typing import ClassVar
 
-from jaxtyping import Array, Float
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import ScoreKernel
 from saccade.attention.plain import Plain
@@ -20,6 +21,7 @@ from saccade.ops import block_sparse, blockwise, gathered
 from saccade.ops.blocks import ChosenBlocks
 from saccade.ops.gathered import ChosenTokens
 from saccade.ops.scoring import Scoring
+from saccade.ops.selection import by_blocks_of_queries
 from saccade.softmax.softmax import Softmax
 from saccade.types import (
     Capabilities,
@@ -30,6 +32,7 @@ from saccade.types import (
     OnlineSoftmaxVariant,
     Part,
     Queries,
+    QueryIndex,
     UserError,
     Values,
 )
@@ -78,7 +81,18 @@ class Blockwise(ScoreKernel):
     def attend_to_tokens(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, chosen: ChosenTokens
     ) -> tuple[Mixed, Float[Array, 'B T C']]:
-        """Gather the chosen keys and attend to these only; return the output and their weights."""
+        """Gather the chosen keys and attend to these only; return the output and their weights.
+
+        In a prompt whose groups of heads choose apart, masking blocks of scores costs less than the copies of keys.
+        """
+        masked = Plain(parent=None).attend_to_tokens
         if scoring.tap is not None:
-            return Plain(parent=None).attend_to_tokens(q, k, v, self.noted(scoring), chosen)
-        return gathered.attend_to_tokens(q, k, v, scoring, chosen)
+            return masked(q, k, v, self.noted(scoring), chosen)
+        if q.shape[1] == 1 or chosen.at.shape[1] == 1:
+            return gathered.attend_to_tokens(q, k, v, scoring, chosen)
+
+        def block(q: Queries, at: Int[Array, 'B T J C'], index: QueryIndex) -> tuple[Mixed, Float[Array, 'B T C']]:
+            return masked(q, k, v, scoring, ChosenTokens(jnp.swapaxes(at, 1, 2), index, chosen.k_index))
+
+        index = jnp.broadcast_to(chosen.q_index, q.shape[:2])
+        return by_blocks_of_queries(block, self.query_block, q, jnp.swapaxes(chosen.at, 1, 2), index)
