@@ -9,6 +9,7 @@ python -m benchmarks --what=decoding              # next to `generate` of transf
 python -m benchmarks --what=samples               # of one prompt, with a cache in pages, next to transformers
 python -m benchmarks --what=patching              # of activations, next to TransformerLens
 python -m benchmarks --what=memory                # of attention, by length
+python -m benchmarks --what=sparse                # mixers next to full attention, by length
 python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
 python -m benchmarks --what=search                # of a bi-encoder next to a cross-encoder, by number of texts
@@ -40,7 +41,7 @@ PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Peers to compa
 ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds; every variant runs once per round.', 1)
 STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, per round.', 1)
 PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of the cache for samples.', 1)
-LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
+LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory, sparse and kernels, in tokens.', 1)
 TOPOLOGY = flags.DEFINE_string(
     'topology', None, 'TPU slice to compile kernels for, such as v5e:2x2; default: local devices.'
 )
@@ -60,6 +61,7 @@ _READ = {
     'samples': (SIZE, PAGE_SIZE, ROUNDS, STEPS),
     'patching': (SIZE, ROUNDS, STEPS),
     'memory': (LENGTH,),
+    'sparse': (LENGTH, ROUNDS),
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
     'search': (TEXTS, MOST),
@@ -112,6 +114,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     from benchmarks.samples import samples
     from benchmarks.search import search
     from benchmarks.seq2seq import seq2seq
+    from benchmarks.sparse import LENGTHS as SPARSE_LENGTHS
+    from benchmarks.sparse import sparse
     from benchmarks.training import CAUSAL, MASKED, training
     from benchmarks.utilisation import Options, utilisation
     from benchmarks.vocabulary import vocabulary
@@ -133,6 +137,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
         return patching(choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
         return memory(LENGTH.value or LENGTHS)
+    if WHAT.value == 'sparse':
+        return sparse(LENGTH.value or SPARSE_LENGTHS, ROUNDS.value)
     if WHAT.value == 'kernels':
         chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
         return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)

@@ -107,7 +107,7 @@ def without_attention() -> dict[str, dict]:
 def kernels() -> dict[str, dict]:
     return dict(
         blockwise=dict(use='attention.blockwise:Blockwise', query_block=32, key_block=32),
-        moba=dict(use='attention.moba:MoBA', block=8, chosen=3),
+        moba=dict(use='attention.moba:MoBA', block=8, chosen=3, inner=PLAIN),
         linear=dict(use='attention.linear:Linear'),
         performer=dict(use='attention.performer:Performer', random_features=64),
         cosformer=dict(use='attention.cosformer:CosFormer', length=64),

@@ -19,10 +19,11 @@ MIXER = 'model.block.mixer'
 HEADS = 2
 NORM = dict(use='norm.rms:RMSNorm')
 SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
+PLAIN = dict(use='attention.plain:Plain')
 ATTENTION = dict(
     use='attention.multi_head:MultiHead',
     heads=HEADS,
-    kernel=dict(use='attention.plain:Plain'),
+    kernel=PLAIN,
     mask=dict(use='ops.mask:Causal'),
     position=dict(use='position.rotary:Rotary'),
 )
@@ -82,7 +83,7 @@ def attentions() -> dict[str, dict[str, Any]]:
         attention_without_positions=ATTENTION | without,
         window=ATTENTION | dict(mask=window),
         forgetting=ATTENTION | dict(terms=[dict(use='score.forget_gate:ForgetGate')]) | without,
-        moba=ATTENTION | dict(kernel=dict(use='attention.moba:MoBA', block=8, chosen=2)),
+        moba=ATTENTION | dict(kernel=dict(use='attention.moba:MoBA', block=8, chosen=2, inner=PLAIN)),
         native_sparse=ATTENTION
         | dict(
             use='attention.native_sparse:NativeSparse',

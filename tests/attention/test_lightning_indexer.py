@@ -135,9 +135,9 @@ def test_a_state_holds_the_keys_of_the_indexer():
     assert state.index.k.shape == (B, 1, 7, WIDTH)
 
 
-def test_a_kernel_that_attends_to_no_given_pairs_is_refused():
-    with pytest.raises(UserError, match=r'kernel: attention\.blockwise:Blockwise is not a PairKernel'):
-        indexed(2, kernel={'use': 'attention.blockwise:Blockwise'})
+def test_a_kernel_that_attends_to_no_chosen_keys_is_refused():
+    with pytest.raises(UserError, match=r'kernel: attention\.linear:Linear is not a SparseKernel'):
+        indexed(2, kernel={'use': 'attention.linear:Linear', 'feature': {'use': 'ops.linear_attention:elu_plus_one'}})
 
 
 def test_a_block_whose_layers_share_keys_is_refused_it():
@@ -146,7 +146,8 @@ def test_a_block_whose_layers_share_keys_is_refused_it():
         build({'use': 'block.shared_keys:SharedKeys', **parts})
 
 
-def test_weights_below_zero_leave_the_loss_finite():
-    weights, allowed = -jax.nn.softmax(jnp.zeros((1, 2, 3, 3))), jnp.ones((1, 1, 3, 3), bool)
-    loss, slope = jax.value_and_grad(lambda fit: divergence(weights, fit, allowed, None).mean())(jnp.zeros((1, 3, 3)))
+def test_weights_that_are_all_zero_leave_the_loss_finite():
+    weights, at = jnp.zeros((1, 3, 3)), jnp.broadcast_to(jnp.arange(3), (1, 1, 3, 3))
+    q, k, weight = jnp.zeros((1, 3, 2, 4)), jnp.ones((1, 3, 1, 4)), jnp.ones((1, 3, 2))
+    loss, slope = jax.value_and_grad(lambda q: divergence(weights, q, k, weight, at, None).mean())(q)
     np.testing.assert_allclose([loss, jnp.abs(slope).max()], 0.0, atol=1e-6)

@@ -142,10 +142,9 @@ def test_the_choice_is_of_all_heads_of_a_group():
         X,
         ALONE,
         False,
-        capture_intermediates=lambda _, name: name == '_chosen',
-        mutable=['intermediates'],
+        mutable=['pattern'],
     )
-    chosen = np.asarray(found['intermediates']['_chosen'][0]).reshape(B, K, N // K, T, T)
+    chosen = np.asarray(found['pattern']['kernel']['pattern'].value).reshape(B, K, N // K, T, T) > 0
     np.testing.assert_array_equal(chosen[:, :, 0], chosen[:, :, 1])
     assert (chosen[:, 0] != chosen[:, 1]).any()
 
@@ -166,6 +165,6 @@ def test_what_it_cannot_do_is_refused_by_name(changes, message):
     assert 'attention.native_sparse:NativeSparse' in str(found.value)
 
 
-def test_a_kernel_that_attends_to_no_given_pairs_is_refused():
-    with pytest.raises(UserError, match=r'kernel: attention\.blockwise:Blockwise is not a PairKernel'):
-        sparse(kernel={'use': 'attention.blockwise:Blockwise'})
+def test_a_kernel_that_attends_to_no_chosen_keys_is_refused():
+    with pytest.raises(UserError, match=r'kernel: attention\.linear:Linear is not a SparseKernel'):
+        sparse(kernel={'use': 'attention.linear:Linear', 'feature': {'use': 'ops.linear_attention:elu_plus_one'}})

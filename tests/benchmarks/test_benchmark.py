@@ -22,6 +22,7 @@ from benchmarks.process import LateError, Worker, require
 from benchmarks.samples import samples
 from benchmarks.seq2seq import seq2seq
 from benchmarks.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
+from benchmarks.sparse import MIXERS, sparse, work
 from benchmarks.trace import costs, source
 from benchmarks.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
 from benchmarks.utilisation import Options, utilisation
@@ -255,6 +256,21 @@ def test_memory_grows_with_the_square_of_the_length_unless_it_is_blockwise():
     assert figures['temp_bytes'].keys() == PATHS.keys()
     for name, grown in figures['exponents'].items():
         assert grown < 1.1 if 'blockwise' in name else 1.8 < grown < 2.2, name
+
+
+@pytest.mark.parametrize(
+    ('mixer', 'low', 'high'), [*((name, 0.98, 1.02) for name in MIXERS if name != 'full'), ('full', 1.5, 2.0)]
+)
+def test_work_of_sparse_mixers_grows_with_the_length_without_the_choice(mixer, low, high):
+    lengths = (4096, 8192, 16384)
+    others = [work(MIXERS[mixer], length) - MIXERS[mixer].choice(length) for length in lengths]
+    assert low < exponent(lengths, others) < high
+
+
+def test_sparse_mixers_need_two_lengths_of_a_block_or_more():
+    for lengths, message in (((1024,), 'needs two lengths'), ((256, 1024), '256 is shorter than a block of 512')):
+        with pytest.raises(UserError, match=message):
+            sparse(lengths, 1)
 
 
 def test_logits_in_chunks_take_less_memory_with_every_head(monkeypatch):

@@ -108,10 +108,18 @@ class CachingKernel(Module):
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool = False) -> Mixed:
         scoring = self.complete(scoring, q.shape[-2], train)
         self.require_served(q, k, v, scoring)
-        if self.asked(*PATTERN):
-            note = f'by the plain path; the model runs {Part(type(self)).name}'
-            return scoring.replace(tap=partial(self.tap, note=note)).attend(q, k, v)[0]
-        return self.attend(q, k, v, scoring)
+        return self.attend_tapped(q, k, v, scoring)
+
+    def attend_tapped(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
+        """Return the attention output under a complete scoring; by the plain path where it has a tap."""
+        if scoring.tap is None:
+            return self.attend(q, k, v, scoring)
+        return self.noted(scoring).attend(q, k, v)[0]
+
+    def noted(self, scoring: Scoring) -> Scoring:
+        """Return a scoring whose taps tell that the plain path computed them."""
+        note = f'by the plain path; the model runs {Part(type(self)).name}'
+        return scoring.replace(tap=partial(scoring.tap, note=note))
 
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
         """Check that the kernel supports the arguments. Kernels with restrictions override this.

@@ -12,9 +12,16 @@ including trained ones. Cost: B N T S in time (without masked blocks), B N T H i
 
 from typing import ClassVar
 
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
 from saccade.attention.base import ScoreKernel
-from saccade.ops import blockwise
+from saccade.attention.plain import Plain
+from saccade.ops import block_sparse, blockwise, gathered
+from saccade.ops.blocks import ChosenBlocks
+from saccade.ops.gathered import ChosenTokens
 from saccade.ops.scoring import Scoring
+from saccade.ops.selection import by_blocks_of_queries
 from saccade.softmax.softmax import Softmax
 from saccade.types import (
     Capabilities,
@@ -25,6 +32,7 @@ from saccade.types import (
     OnlineSoftmaxVariant,
     Part,
     Queries,
+    QueryIndex,
     UserError,
     Values,
 )
@@ -59,3 +67,32 @@ class Blockwise(ScoreKernel):
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
         """Attend block by block."""
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)
+
+    def block_sizes(self, T: int, S: int) -> tuple[int, int]:
+        """Return the tokens in a block of queries and in one of keys."""
+        return self.query_block, self.key_block
+
+    def attend_to_blocks(self, q: Queries, k: Keys, v: Values, scoring: Scoring, chosen: ChosenBlocks) -> Mixed:
+        """Attend to the chosen blocks only."""
+        if scoring.tap is not None:
+            return Plain(parent=None).attend_to_blocks(q, k, v, self.noted(scoring), chosen)
+        return block_sparse.attend_to_blocks(q, k, v, scoring, chosen, self.query_block, self.key_block)
+
+    def attend_to_tokens(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, chosen: ChosenTokens
+    ) -> tuple[Mixed, Float[Array, 'B T C']]:
+        """Gather the chosen keys and attend to these only; return the output and their weights.
+
+        In a prompt whose groups of heads choose apart, masking blocks of scores costs less than the copies of keys.
+        """
+        masked = Plain(parent=None).attend_to_tokens
+        if scoring.tap is not None:
+            return masked(q, k, v, self.noted(scoring), chosen)
+        if q.shape[1] == 1 or chosen.at.shape[1] == 1:
+            return gathered.attend_to_tokens(q, k, v, scoring, chosen)
+
+        def block(q: Queries, at: Int[Array, 'B T J C'], index: QueryIndex) -> tuple[Mixed, Float[Array, 'B T C']]:
+            return masked(q, k, v, scoring, ChosenTokens(jnp.swapaxes(at, 1, 2), index, chosen.k_index))
+
+        index = jnp.broadcast_to(chosen.q_index, q.shape[:2])
+        return by_blocks_of_queries(block, self.query_block, q, jnp.swapaxes(chosen.at, 1, 2), index)

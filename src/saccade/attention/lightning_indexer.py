@@ -8,23 +8,28 @@
 DeepSeek-AI 2025, "DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models", section 2.1,
 https://arxiv.org/abs/2512.02556. The indexer reads stop_gradient(x), and is trained only by its loss: over all keys if
 `chosen` is None (the dense warm-up), else over the chosen keys. The paper uses latent attention, with indexer queries
-from the latent; here it is multi-head attention, whose heads share the choice. The other keys are masked, so time and
-memory are not reduced. Cost: all scores, and B T S M X.
+from the latent; here it is multi-head attention, whose heads share the choice. With `attention.blockwise:Blockwise`
+chosen keys are gathered (`ops.gathered`); with `attention.plain:Plain`, the reference, the others are masked. Cost:
+B T chosen (N H + M X), and B T S M X for the choice, in time; memory is linear in T.
 """
 
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from einops import rearrange
 from flax import struct
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float, Int
 
 from saccade.attention.cache import Cache, KVCache, heads_first
-from saccade.attention.multi_head import MultiHead, SharedKV, attended_pairs
+from saccade.attention.multi_head import MultiHead, SharedKV, visible
 from saccade.axes import flat, parameter
+from saccade.ops.gathered import ChosenTokens, over_chosen
+from saccade.ops.mask import ByPosition, SameSegment
 from saccade.ops.padding import token_total
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
+from saccade.ops.selection import best_keys, relevance
 from saccade.position.rotary import Rotary
 from saccade.types import (
     CachedKeys,
@@ -34,13 +39,12 @@ from saccade.types import (
     LayerContext,
     Mixed,
     NotNegative,
-    PairKernel,
     PairPosition,
-    Pairs,
     Part,
     Queries,
     Real,
     Rows,
+    SparseKernel,
     State,
     Total,
     Values,
@@ -69,7 +73,7 @@ class LightningIndexer(MultiHead):
     index_position, of the indexer's queries and keys.
     """
 
-    kernel: Part[PairKernel]
+    kernel: Part[SparseKernel]
     index_heads: Count
     index_width: Count
     chosen: Count | None
@@ -81,7 +85,6 @@ class LightningIndexer(MultiHead):
         scores=True,
         equivariant=False,
         time='B T S (N H + M X)',
-        memory='B N T S',
         state='S (K H + X)',
     )
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
@@ -109,19 +112,28 @@ class LightningIndexer(MultiHead):
         state: State | None,
     ) -> tuple[Mixed, State]:
         """Attend to the chosen keys; return the output and the new cache. Reports the indexer's loss."""
-        kernel, cached = self.kernel(name='kernel'), state is not None
+        kernel = self.kernel(name='kernel')
         (index_q, index_k), weight = self._indexer(x, context)
-        index = state.index.append(index_k, index_k[..., :0], {}, context) if cached else None
-        scoring, k, v, pairs, kv = attended_pairs(
-            kernel, q, k, v, scoring, context, train, state.kv if cached else None
+        if state is None:
+            scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
+            at = self._chosen(kernel, index_q, index_k, weight, scoring)
+            places = jnp.arange(k.shape[1])
+            mixed, weights = kernel.attend_to_tokens(q, k, v, scoring, ChosenTokens(at, places, places))
+            if not self.is_initializing():
+                loss = divergence(weights, index_q, index_k, weight, at, context.real)
+                self.sow('losses', 'indexer', loss.times(self.loss))
+            return mixed, state
+        after = IndexedCache(
+            state.kv.append(k, v, scoring.features, context),
+            state.index.append(index_k, index_k[..., :0], {}, context),
         )
-        fit = relevance(index_q, heads_first(index.whole().k) if cached else index_k, weight)
-        pairs = self._chosen(pairs, fit)
-        mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
-        if not cached and not self.is_initializing():
-            loss = divergence(weights, fit, pairs.allowed, context.real)
-            self.sow('losses', 'indexer', loss.times(self.loss))
-        return mixed, IndexedCache(kv, index)
+        cache = after.kv.whole()
+        slots = SameSegment(context.numbered, cache.segments)
+        mask = ByPosition(scoring.mask, context.positions, cache.positions, aligned=False) & slots
+        scoring = kernel.complete(scoring, q.shape[-2], False).replace(mask=mask, features=cache.features)
+        at = self._chosen(kernel, index_q, heads_first(after.index.whole().k), weight, scoring)
+        chosen = ChosenTokens(at, context.positions, cache.positions)
+        return kernel.attend_to_tokens(q, heads_first(cache.k), heads_first(cache.v), scoring, chosen)[0], after
 
     def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
         """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots per row for any mask."""
@@ -140,35 +152,56 @@ class LightningIndexer(MultiHead):
         weight = project(x, parameter(self, 'index_weight', 'D -> N', init, (D, M)))
         return position.rotate(q, k, context.positions, context.positions), weight
 
-    def _chosen(self, pairs: Pairs, fit: Float[Array, 'B T S']) -> Pairs:
-        """Keep, for each query, the allowed pairs with the largest fit."""
-        if self.chosen is None:
-            return pairs
-        fit = jnp.where(pairs.allowed[:, 0], jax.lax.stop_gradient(fit), -jnp.inf)
-        index = jax.lax.top_k(fit, min(self.chosen, fit.shape[-1]))[1]
-        taken = jnp.put_along_axis(jnp.zeros(fit.shape, bool), index, True, axis=-1, inplace=False)
-        return pairs.replace(allowed=pairs.allowed & taken[:, None])
-
-
-def relevance(q: Queries, k: Float[Array, 'B S 1 H'], weight: Float[Array, 'B T N']) -> Float[Array, 'B T S']:
-    """Return I of each pair, in float32: the sum over the indexer's heads of weight times relu(q . k)."""
-    products = jnp.einsum('BTNH,BSH->BTNS', q, k[:, :, 0], preferred_element_type=jnp.float32)
-    return jnp.einsum('BTN,BTNS->BTS', weight.astype(jnp.float32), jax.nn.relu(products))
+    def _chosen(
+        self,
+        kernel: SparseKernel,
+        q: Queries,
+        k: Float[Array, 'B S 1 H'],
+        weight: Float[Array, 'B T N'],
+        scoring: Scoring,
+    ) -> Int[Array, 'B 1 T C']:
+        """Return the indices of the allowed keys with the largest relevance, ascending if score terms read them."""
+        S = k.shape[1]
+        chosen = S if self.chosen is None else self.chosen
+        at = best_keys(q, k, weight, scoring.mask, chosen, kernel.block_sizes(q.shape[1], S))
+        return (jnp.sort(at, axis=-1) if scoring.terms else at)[:, None]
 
 
 def divergence(
-    weights: Float[Array, 'B N T S'],
-    fit: Float[Array, 'B T S'],
-    allowed: Bool[Array, '#B 1 T S'],
+    weights: Float[Array, 'B T C'],
+    q: Queries,
+    k: Float[Array, 'B S 1 H'],
+    weight: Float[Array, 'B T N'],
+    at: Int[Array, 'B 1 T C'],
     real: Real | None,
 ) -> Total:
-    """Return KL of attention's weights, summed over the heads and normalised, to the softmax of `fit`, in nats.
+    """Return KL of attention's weights, summed over the heads and normalised, to the softmax of relevance, in nats.
 
     The mean is over real queries; the weights have no gradient. Negative weights, as in talking heads, count by their
     magnitude.
+
+    Args:
+        weights: magnitudes of the weights of each chosen key, summed over the heads.
+        q, k, weight: the indexer's queries and keys, and the weights of its heads.
+        at: index of each chosen key; S for none.
     """
-    wanted = jnp.sum(jnp.abs(jax.lax.stop_gradient(weights)), axis=1)
-    wanted = wanted / jnp.maximum(jnp.sum(wanted, axis=-1, keepdims=True), _TINY)
-    found = jax.nn.log_softmax(jnp.where(allowed[:, 0], fit, _NEVER), axis=-1)
-    distance = jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * found, axis=-1)
+    given = q, weight, jax.lax.stop_gradient(weights)
+    distance = over_chosen(_distance, given, k[:, None], [], at, (), jnp.array(k.shape[1]))
     return token_total(distance, jnp.ones(distance.shape, bool) if real is None else real)
+
+
+def _distance(
+    queries: tuple[Array, ...],
+    k: Float[Array, 'B 1 X C 1 H'],
+    floats: list[Array],
+    at: Int[Array, 'B 1 X C'],
+    rows: tuple[()],
+    keys: Int[Array, ''],
+) -> Float[Array, 'B X']:
+    """Return the divergence of each query of a block."""
+    q, weight, weights = queries
+    one_each = (rearrange(q, 'B X N H -> (B X) 1 N H'), rearrange(k, 'B 1 X C 1 H -> (B X) C 1 H'))
+    fit = rearrange(relevance(*one_each, rearrange(weight, 'B X N -> (B X) 1 N')), '(B X) 1 C -> B X C', X=q.shape[1])
+    wanted = weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), _TINY)
+    found = jax.nn.log_softmax(jnp.where(at[:, 0] < keys, fit, _NEVER), axis=-1)
+    return jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * found, axis=-1)

@@ -8,26 +8,33 @@
 Yuan et al. 2025, "Native Sparse Attention: Hardware-Aligned and Natively Trainable Sparse Attention", section 3.3,
 https://arxiv.org/abs/2502.11089. p are the weights of the compressed keys, |m and b| the tokens that they share with
 block b; a group of heads selects by the sum of its I: the first block, its own, the one before and the best others.
-Ours: compressed keys have no positions, and the compression network has H hidden units. As in MoBA, blocks are counted
-within a segment, and other pairs are masked, so time and memory are not reduced. Cost: B N T S each.
+Ours: compressed keys have no positions, the compression network has H hidden units, and as in MoBA blocks are counted
+within a segment. With the kernel `attention.blockwise:Blockwise` only the chosen blocks and the window are scored; with
+`attention.plain:Plain`, the reference, other pairs are masked. Cost: B N T H (chosen block + window) in time, and
+B N T S / stride for the compressed keys; memory is linear in T.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from einops import rearrange, reduce, repeat
-from jaxtyping import Array, Bool, Float, Int
+from einops import rearrange, reduce
+from jaxtyping import Array, Float, Int
 
-from saccade.attention.cache import heads_first
+from saccade.attention.base import PATTERN
+from saccade.attention.cache import KVCache, heads_first
 from saccade.attention.multi_head import MultiHead, visible
 from saccade.axes import flat, parameter
-from saccade.ops.blocks import Blocks, Tokens
+from saccade.ops.blocks import ChosenBlocks, Runs, Tokens, best_blocks
+from saccade.ops.gathered import ChosenTokens
+from saccade.ops.mask import Causal, Window
 from saccade.ops.project import project
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
+from saccade.ops.selection import by_blocks_of_queries
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -36,13 +43,13 @@ from saccade.types import (
     Keys,
     LayerContext,
     Mixed,
-    PairKernel,
     PairPosition,
     Pairs,
     Part,
     Queries,
     Real,
     Rows,
+    SparseKernel,
     State,
     UserError,
     Values,
@@ -52,10 +59,6 @@ __all__ = ['NativeSparse']
 
 _ALWAYS = 3  # blocks that each query attends to: the first, its own, and the one before
 _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
-
-
-# Queries, keys, values and allowed pairs -> output and weights.
-_Attend = Callable[[str, Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixed, Float[Array, 'B N T S']]]
 
 
 class NativeSparse(MultiHead):
@@ -68,7 +71,7 @@ class NativeSparse(MultiHead):
     the sliding window, the query's own included.
     """
 
-    kernel: Part[PairKernel]
+    kernel: Part[SparseKernel]
     length: Count
     stride: Count
     block: Count
@@ -82,7 +85,6 @@ class NativeSparse(MultiHead):
         scores=True,
         equivariant=False,
         time='B N T S',
-        memory='B N T S',
         state='S K H',
     )
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
@@ -139,21 +141,12 @@ class NativeSparse(MultiHead):
         context.require_no_source(Part(type(self)).name)
         kernel = self.kernel(name='kernel')
         reach = reach_of(self, visible(scoring, context) if state is None else scoring, q, k)
-        attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], train))
+        complete = kernel.complete(scoring, q.shape[-2], train)
         if state is None:
-            packed = reach.segments is not None
-            tokens = Tokens.of_rows(context.segments if packed else jnp.ones((1, k.shape[1]), jnp.int32))
-            return self._branches(q, k, v, attend, tokens, tokens, packed), state
+            tokens = Tokens.alone(k.shape[1]) if reach.segments is None else Tokens.of_rows(context.segments)
+            return self._in_rows(kernel, complete, q, k, v, tokens), state
         after = state.append(k, v, scoring.features, context)
-        # A block has consecutive tokens; the cache of a row may have empty slots between them.
-        cache = after.whole()
-        order = jnp.argsort(cache.segments == 0, axis=-1, stable=True)
-        k, v, positions, segments = (
-            jax.vmap(lambda slots, at: slots[at])(slots, order)
-            for slots in (heads_first(cache.k), heads_first(cache.v), cache.positions, cache.segments)
-        )
-        queries = Tokens(context.positions, context.numbered)
-        return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True), after
+        return self._to_cache(kernel, complete, q, after, Tokens(context.positions, context.numbered)), after
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Sum the gated branches; gate, merge and project the heads as in MultiHead."""
@@ -179,78 +172,109 @@ class NativeSparse(MultiHead):
             )
         return super().sizes(D)
 
-    def _branches(
-        self, q: Queries, k: CachedKeys, v: Values, attend: _Attend, queries: Tokens, keys: Tokens, packed: bool
+    def _in_rows(
+        self, kernel: SparseKernel, scoring: Scoring, q: Queries, k: CachedKeys, v: Values, tokens: Tokens
     ) -> Float[Array, 'B T N _']:
-        """Attend in each branch; return the concatenated outputs. `pattern` is that of the selected blocks."""
-        q, turned = jnp.split(q, 2, axis=-1)
-        (compressible, *ks), (compressed, *vs) = jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
-        at, ends = self._windows(keys)
-        compressible, compressed = self._compressed('key', compressible, at), self._compressed('value', compressed, at)
-        first, of_compressed = attend('compressed_', q, compressible, compressed, queries.causal(ends))
-
-        chosen = self._chosen(jax.lax.stop_gradient(of_compressed), at, queries, keys, packed, k.shape[-2])
-        near = (queries.positions[..., None] - keys.positions[:, None] < self.window)[:, None]
-        causal = queries.causal(keys)
-        second, third = (
-            attend(branch, turned, *kv, causal & allowed)[0]
-            for branch, *kv, allowed in zip(('', 'window_'), ks, vs, (chosen, near), strict=True)
-        )
+        """Attend in the three branches of whole rows; return the concatenated outputs."""
+        q, turned, (first_k, *ks), (first_v, *vs) = _split(q, k, v)
+        first, chosen = self._compressed(kernel, scoring, q, first_k, first_v, tokens, tokens)
+        second = kernel.attend_to_blocks(turned, ks[0], vs[0], _branch(kernel, scoring, ''), chosen)
+        near = _branch(kernel, scoring, 'window_').replace(mask=tokens.within(Causal() & Window(self.window - 1)))
+        third = kernel.attend_tapped(turned, ks[1], vs[1], near)
         return jnp.concatenate([first, second, third], axis=-1)
 
-    def _windows(self, keys: Tokens) -> tuple[Int[Array, '#B M X'], Tokens]:
-        """Return the key indices of each compressed block, and its last token; segment 0 for missing blocks."""
-        S, past = keys.segments.shape[-1], keys.positions + 1 - self.length
-        there = (keys.segments != 0) & (past >= 0) & (past % self.stride == 0)
-        last = jnp.argsort(~there, axis=-1, stable=True)[:, : max((S - self.length) // self.stride + 1, 1)]
-        positions, segments = (
-            jnp.take_along_axis(x, last, axis=-1) for x in (keys.positions, jnp.where(there, keys.segments, 0))
+    def _to_cache(
+        self, kernel: SparseKernel, scoring: Scoring, q: Queries, cache: KVCache, queries: Tokens
+    ) -> Float[Array, 'B T N _']:
+        """Attend in the three branches to the slots of a cache; return the concatenated outputs."""
+        slots = cache.whole()
+        keys = Tokens(slots.positions, slots.segments)
+        q, turned, (first_k, *ks), (first_v, *vs) = _split(q, heads_first(slots.k), heads_first(slots.v))
+        first, chosen = self._compressed(kernel, scoring, q, first_k, first_v, queries, keys)
+        near = queries.newest(keys, jnp.minimum(queries.positions + 1, self.window), self.window)[:, None]
+        others = (
+            kernel.attend_to_tokens(
+                turned, *kv, _branch(kernel, scoring, branch), ChosenTokens(at, queries.positions, keys.positions)
+            )[0]
+            for branch, *kv, at in zip(('', 'window_'), ks, vs, (chosen.places(), near), strict=True)
         )
-        # No query has segment -1, so padding attends to no compressed block.
-        ends = Tokens(positions, jnp.where(segments == 0, -1, segments))
-        return jnp.maximum(last[..., None] + jnp.arange(1 - self.length, 1), 0), ends
+        return jnp.concatenate([first, *others], axis=-1)
 
-    def _compressed(self, name: str, x: Keys, at: Int[Array, '#B M X']) -> Float[Array, 'B M K H']:
-        """Compress the keys or values of each block with a two-layer network."""
-        H, made = x.shape[-1], f'compressed_{name}'
+    def _compressed(
+        self,
+        kernel: SparseKernel,
+        scoring: Scoring,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        queries: Tokens,
+        keys: Tokens,
+    ) -> tuple[Mixed, ChosenBlocks]:
+        """Attend to compressed keys; return the output and the blocks that each group of heads chooses."""
+        kernel.require_served(q, k, v, scoring)
+        runs, whole = Runs.of(keys, self.length, self.stride), Runs.of(keys, self.block, self.block)
+        compressed = (self._compress(name, runs.gather(x)) for name, x in (('key', k), ('value', v)))
+        k, v, groups = *compressed, k.shape[-2]
+        shared, scoring = self._shared(runs, whole), _branch(kernel, scoring, 'compressed_')
+
+        def attend(q: Queries, queries: Tokens, places: Int[Array, '1 T']) -> tuple[Mixed, Int[Array, 'B T K C']]:
+            pairs = Pairs(places[0], jnp.arange(k.shape[1]), queries.causal(runs.ends), scoring.scale)
+            mixed, weights = scoring.attend(q, k, v, pairs)
+            weights = jax.lax.stop_gradient(weights)
+            importance = shared(reduce(weights, 'B (K G) T M -> B K T M', 'sum', K=groups))
+            own, number = (queries.positions // self.block)[..., None], whole.number()[:, None]
+            always = ((number == 0) | (number == own - 1))[:, None]
+            fit = jnp.where(always, jnp.inf, importance)
+            return mixed, jnp.swapaxes(best_blocks(fit, whole, queries, self.chosen - 1), 1, 2)
+
+        size = q.shape[1] if scoring.tap else kernel.block_sizes(q.shape[1], k.shape[1])[0]
+        mixed, index = by_blocks_of_queries(attend, size, q, queries, jnp.arange(q.shape[1])[None])
+        return mixed, ChosenBlocks(queries, keys, whole, jnp.swapaxes(index, 1, 2))
+
+    def _shared(self, runs: Runs, whole: Runs) -> Callable[[Float[Array, 'B K T M']], Float[Array, 'B K T X']]:
+        """Return the function from the weights of compressed keys to the importance of whole blocks."""
+        cells, of_block = self.length // self.stride, self.block // self.stride
+        back = jnp.arange(1 - cells, of_block)  # from the first run in a block to those that share tokens with it
+        number = whole.number()[..., None] * of_block + back
+        segment = whole.ends.segments[..., None]
+        same = runs.ends.segments[:, None] == segment  # [B X M]
+        at = jnp.argmax(same, axis=-1)[..., None] + number
+        there = (number >= 0) & (number < jnp.sum(same, axis=-1)[..., None])
+        tokens = self.stride * (jnp.minimum(back + cells, of_block) - jnp.maximum(back, 0))
+
+        def importance(weights: Float[Array, 'B K T M']) -> Float[Array, 'B K T X']:
+            each = jax.vmap(lambda row, at: row.at[..., at].get(mode='fill', fill_value=0))
+            at_runs = jnp.broadcast_to(jnp.where(there, at, weights.shape[-1]), (weights.shape[0], *at.shape[1:]))
+            return jnp.sum(each(weights, at_runs) * tokens, axis=-1)
+
+        return importance
+
+    def _compress(self, name: str, runs: Float[Array, 'B M X K H']) -> Float[Array, 'B M K H']:
+        """Compress the keys or values of each run of tokens with a two-layer network."""
+        H, made = runs.shape[-1], f'compressed_{name}'
         places = parameter(self, f'{made}_places', 'X H', nn.initializers.normal(0.02), (self.length, H))
         kernels = (
-            parameter(self, f'{made}_{number}', axes, flat(self.kernel_init, len(shape) - 1), shape).astype(x.dtype)
+            parameter(self, f'{made}_{number}', axes, flat(self.kernel_init, len(shape) - 1), shape).astype(runs.dtype)
             for number, axes, shape in ((1, 'X H -> D', (self.length, H, H)), (2, 'D -> H', (H, H)))
         )
-        at = jnp.broadcast_to(at, (x.shape[0], *at.shape[1:]))
-        blocks = jax.vmap(lambda tokens, block: tokens[block])(x, at) + places[:, None].astype(x.dtype)
         first, second = kernels
+        blocks = runs + places[:, None].astype(runs.dtype)
         hidden = jax.nn.gelu(jnp.einsum('BMXKH,XHD->BMKD', blocks, first))
         return jnp.einsum('BMKD,DH->BMKH', hidden, second)
 
-    def _chosen(
-        self,
-        weights: Float[Array, 'B N T M'],
-        at: Int[Array, '#B M X'],
-        queries: Tokens,
-        keys: Tokens,
-        packed: bool,
-        groups: int,
-    ) -> Bool[Array, 'B N T S']:
-        """Return the mask of keys in the blocks selected by each query's group of heads."""
-        blocks = Blocks.of(keys, self.block, packed)
-        shared = jnp.sum(jax.vmap(lambda tokens, block: tokens[block])(blocks.members, at), axis=2)
-        of_group = reduce(weights, 'B (K G) T M -> B K T M', 'sum', K=groups)
-        fit = jnp.einsum('BKTM,BMJ->BKTJ', of_group, jnp.broadcast_to(shared, (weights.shape[0], *shared.shape[1:])))
-        before = blocks.before(queries)[:, None]
-        always = (before == 0) | (before == 1) | (blocks.number == 0)[:, None, None]
-        fit = jnp.where(before < 0, -jnp.inf, jnp.where(always, jnp.inf, fit))
-        chosen = blocks.keys_of_best(fit, self.chosen)
-        return repeat(chosen, 'B K T S -> B (K G) T S', G=weights.shape[1] // groups)
+
+def _split(
+    q: Queries, k: CachedKeys, v: Values
+) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B T N _'], list[CachedKeys], list[Values]]:
+    """Return unrotated and rotated queries, and the keys and values of each branch."""
+    return *jnp.split(q, 2, axis=-1), jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
 
 
-def _attend_by(kernel: PairKernel, scoring: Scoring) -> _Attend:
-    def attend(
-        branch: str, q: Queries, k: Keys, v: Values, allowed: Bool[Array, '#B #N T S']
-    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
-        pairs = Pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]), allowed, scoring.scale)
-        tapped = scoring.replace(tap=lambda name, axes, value: kernel.tap(branch + name, axes, value))
-        return kernel.attend_to_pairs(q, k, v, tapped, pairs)
+def _branch(kernel: SparseKernel, scoring: Scoring, branch: str) -> Scoring:
+    """Return the scoring of a branch, whose taps have its name; `pattern` is that of the chosen blocks."""
+    asked = kernel.asked(*(branch + name for name in PATTERN))
+    return scoring.replace(tap=partial(_tap, kernel, branch) if asked else None)
 
-    return attend
+
+def _tap(kernel: SparseKernel, branch: str, name: str, axes: str, value: Array, note: str = '') -> Array:
+    return kernel.tap(branch + name, axes, value, note)

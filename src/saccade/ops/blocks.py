@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of keys for block-sparse attention: block index of each key, and masks of selected blocks.
+"""Blocks of keys for sparse attention: runs of tokens of one segment, and the blocks that each query chooses.
 
-Blocks are counted from the first token of each segment, so a packed row has separate blocks for each.
+Blocks are counted from the first token of each segment, so a packed row has separate blocks for each. A query attends
+to its own block, up to itself, and to earlier blocks, which are whole: a row of S tokens has at most S / size of them,
+however it is packed.
 """
 
 import jax
@@ -10,6 +12,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
+from saccade.ops.mask import ByPosition, MaskBase, SameSegment
+from saccade.ops.padding import padding_last
 from saccade.types import Keys
 
 
@@ -20,10 +24,17 @@ class Tokens:
     Attributes:
         positions: position within the segment, 0 for its first token.
         segments: segment of each token, 0 for padding.
+        packed: False for whole rows of one segment, without padding.
     """
 
     positions: Int[Array, '#B T']
     segments: Int[Array, '#B T']
+    packed: bool = struct.field(pytree_node=False, default=True)
+
+    @classmethod
+    def alone(cls, length: int) -> 'Tokens':
+        """Return the tokens of rows of one segment, without padding."""
+        return cls(jnp.arange(length)[None], jnp.ones((1, length), jnp.int32), packed=False)
 
     @classmethod
     def of_rows(cls, segments: Int[Array, '#B T']) -> 'Tokens':
@@ -42,51 +53,106 @@ class Tokens:
         same = self.segments[..., None] == keys.segments[:, None]
         return (same & (self.positions[..., None] > keys.positions[:, None]))[:, None]
 
+    def within(self, mask: MaskBase) -> MaskBase:
+        """Return a mask of whole rows of these tokens, which counts within each segment."""
+        if not self.packed:
+            return mask
+        return ByPosition(mask, *(self.positions,) * 2, aligned=True) & SameSegment(*(self.segments,) * 2)
+
+    def newest(self, keys: 'Tokens', counts: Int[Array, '#B T'], most: int) -> Int[Array, 'B T most']:
+        """Return the indices of the newest `counts` keys up to each query, at most `most`; S for the others."""
+        order = padding_last(keys.segments)
+        positions, segments = (jnp.take_along_axis(x, order, axis=-1) for x in (keys.positions, keys.segments))
+        own = (segments[:, None] == self.segments[..., None]) & (positions[:, None] == self.positions[..., None])
+        back = jnp.arange(most)
+        there = (back < counts[..., None]) & (self.segments != 0)[..., None]
+        places = jnp.maximum(jnp.argmax(own, axis=-1)[..., None] - back, 0)
+        return jnp.where(there, jax.vmap(lambda order, at: order[at])(order, places), order.shape[-1])
+
 
 @struct.dataclass
-class Blocks:
-    """Blocks of the keys of each row.
+class Runs:
+    """Runs of consecutive tokens of one segment, which begin at every stride from its first token.
 
     Attributes:
-        size: tokens per block.
-        of_key: block index of each key.
-        members: one-hot block index of each key; zeros for padding.
-        segment, number: segment of each block, and its index within the segment; -1 for unused blocks.
+        at: index of each token of a run.
+        ends: position and segment of a run's last token; segment -1 for missing runs, which no query has.
     """
 
-    size: int = struct.field(pytree_node=False)
-    of_key: Int[Array, '#B S']
-    members: Bool[Array, '#B S M']
-    segment: Int[Array, '#B M']
-    number: Int[Array, '#B M']
+    at: Int[Array, '#B M X']
+    ends: Tokens
 
     @classmethod
-    def of(cls, keys: Tokens, size: int, packed: bool) -> 'Blocks':
-        """Return the blocks of keys; unless `packed`, rows have one segment, and at most S / size blocks."""
-        S = keys.segments.shape[-1]
-        real = keys.segments != 0
-        of_key = jnp.cumsum(real & (keys.positions % size == 0), axis=-1) - 1
-        members = (of_key[..., None] == jnp.arange(S if packed else -(-S // size))) & real[..., None]
-        segment, number = (
-            jnp.max(jnp.where(members, x[..., None], -1), axis=-2) for x in (keys.segments, keys.positions // size)
-        )
-        return cls(size, of_key, members, segment, number)
+    def of(cls, keys: Tokens, length: int, stride: int) -> 'Runs':
+        """Return the runs of `length` tokens of whole rows, or of the slots of a cache, which may have gaps."""
+        S, order = keys.segments.shape[-1], padding_last(keys.segments)
+        positions, segments = (jnp.take_along_axis(x, order, axis=-1) for x in (keys.positions, keys.segments))
+        past = positions + 1 - length
+        there = (segments != 0) & (past >= 0) & (past % stride == 0)
+        last = jnp.argsort(~there, axis=-1, stable=True)[:, : max((S - length) // stride + 1, 1)]
+        places = jnp.maximum(last[..., None] + jnp.arange(1 - length, 1), 0)
+        at = jax.vmap(lambda order, places: order[places])(order, places)
+        positions, segments = (jnp.take_along_axis(x, last, -1) for x in (positions, jnp.where(there, segments, -1)))
+        return cls(at, Tokens(positions, segments))
 
-    def means(self, k: Keys) -> Float[Array, 'B M K H']:
-        """Return the mean of each block's keys, in float32."""
-        members = jnp.broadcast_to(self.members, (k.shape[0], *self.members.shape[1:]))
-        sums = jnp.einsum('BSM,BSKH->BMKH', members, k.astype(jnp.float32))
-        return sums / jnp.maximum(jnp.sum(members, axis=-2), 1)[..., None, None]
+    def gather(self, x: Keys) -> Float[Array, 'B M X K H']:
+        """Return the keys or values of each run."""
+        at = jnp.broadcast_to(self.at, (x.shape[0], *self.at.shape[1:]))
+        return jax.vmap(lambda tokens, at: tokens[at])(x, at)
 
-    def before(self, queries: Tokens) -> Int[Array, '#B T M']:
-        """Return the distance in blocks from a query's own block back to each block; -1 for later or other segments."""
-        before = (queries.positions // self.size)[..., None] - self.number[:, None]
-        return jnp.where(queries.segments[..., None] == self.segment[:, None], jnp.maximum(before, -1), -1)
+    def number(self) -> Int[Array, '#B M']:
+        """Return the number of each run within its segment, for runs that follow each other without overlap."""
+        return self.ends.positions // self.at.shape[-1]
 
-    def keys_of_best(self, fit: Float[Array, 'B _ T M'], chosen: int) -> Bool[Array, 'B _ T S']:
-        """Return the mask of keys in the `chosen` blocks with the largest fit, without blocks of fit -inf."""
-        most = fit.shape[-1]
-        best, index = jax.lax.top_k(jax.lax.stop_gradient(fit), min(chosen, most))
-        taken = jnp.any((index[..., None] == jnp.arange(most)) & (best > -jnp.inf)[..., None], axis=-2)
-        at = jnp.clip(self.of_key, 0, most - 1)[:, None, None]
-        return jnp.take_along_axis(taken, jnp.broadcast_to(at, (*taken.shape[:-1], at.shape[-1])), axis=-1)
+
+@struct.dataclass
+class ChosenBlocks:
+    """Blocks of keys that each query attends to: its own, up to itself, and the chosen ones before it.
+
+    Attributes:
+        queries, keys: tokens of whole rows, or of a chunk and of the slots of a cache.
+        whole: whole blocks of the keys.
+        index: chosen blocks of each query and group of heads, without duplicates; M for none.
+    """
+
+    queries: Tokens
+    keys: Tokens
+    whole: Runs
+    index: Int[Array, 'B J T C']
+
+    @property
+    def size(self) -> int:
+        """Tokens of a block."""
+        return self.whole.at.shape[-1]
+
+    def allowed(self) -> Bool[Array, 'B J T S']:
+        """Return the mask of these keys."""
+        B, J, T, _ = self.index.shape
+        S, M = self.keys.segments.shape[-1], self.whole.at.shape[1]
+        at = jnp.where(self.whole.ends.segments[..., None] > 0, self.whole.at, S)
+        block = jax.vmap(lambda at: jnp.full(S, M).at[at].set(jnp.arange(M)[:, None], mode='drop'))(at)
+        taken = jnp.any(self.index[..., None] == jnp.arange(M + 1), axis=-2).at[..., M].set(False)
+        chosen = jnp.take_along_axis(taken, jnp.broadcast_to(block[:, None, None], (B, J, T, S)), axis=-1)
+        numbers = (tokens.positions // self.size for tokens in (self.queries, self.keys))
+        q_number, k_number = numbers
+        own = (q_number[..., None] == k_number[:, None]) & (self.keys.segments != 0)[:, None]
+        return chosen | (self.queries.causal(self.keys) & own[:, None])
+
+    def places(self) -> Int[Array, 'B J T Y']:
+        """Return the indices of these keys; S for none."""
+        (B, J, T, C), S = self.index.shape, self.keys.segments.shape[-1]
+        at = jnp.broadcast_to(self.whole.at, (B, *self.whole.at.shape[1:]))
+        gather = jax.vmap(lambda at, index: at.at[index].get(mode='fill', fill_value=S))
+        chosen = gather(at, self.index).reshape(B, J, T, C * self.size)
+        own = self.queries.newest(self.keys, self.queries.positions % self.size + 1, self.size)
+        return jnp.concatenate([chosen, jnp.broadcast_to(own[:, None], (B, J, T, self.size))], axis=-1)
+
+
+def best_blocks(fit: Float[Array, 'B J T M'], whole: Runs, queries: Tokens, chosen: int) -> Int[Array, 'B J T C']:
+    """Return the whole blocks before each query's own with the largest fit, at most `chosen`; M for none."""
+    M, size = whole.at.shape[1:]
+    same = queries.segments[..., None] == whole.ends.segments[:, None]
+    before = same & (queries.positions[..., None] // size > whole.number()[:, None])
+    fit = jnp.where(before[:, None], jax.lax.stop_gradient(fit), -jnp.inf)
+    best, index = jax.lax.top_k(fit, min(chosen, M))
+    return jnp.where(best > -jnp.inf, index, M)

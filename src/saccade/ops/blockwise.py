@@ -35,7 +35,7 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_blo
     """
     T, S = q.shape[1], k.shape[1]
     plan = BlockPlan.make(scoring, (min(q_block, T), min(k_block, S)), q)
-    visits = _whole_row(plan, scoring.mask, (T, S))
+    visits = whole_row(plan, scoring.mask, (T, S))
     q, k, v = pad(q, plan.blocks[0]), pad(k, plan.blocks[1]), pad(v, plan.blocks[1])
     return _attend(plan, visits, q, k, v, *leaves_of(scoring))[:, :T].astype(v.dtype)
 
@@ -111,7 +111,7 @@ class BlockPlan:
         """Return functions that slice a block of queries, of keys, and of a pytree of [B N T] of the queries."""
         q_block, k_block = self.blocks
         cut = functools.partial
-        return cut(_rows, size=q_block), cut(_rows, size=k_block), cut(_heads_rows, size=q_block)
+        return cut(cut_rows, size=q_block), cut(cut_rows, size=k_block), cut(_heads_rows, size=q_block)
 
     def visits(self, q: Array | int, k: Array | int, keys: int, first: Any = False, last: Any = False) -> Visits:
         """Return the visits of blocks of a whole row with `keys` keys, by their indices."""
@@ -130,7 +130,7 @@ def has_carry(scoring: Scoring, q: Queries) -> bool:
     return bool(jax.tree.leaves(jax.eval_shape(scoring.init_carry, q)))
 
 
-def _whole_row(plan: BlockPlan, mask: Mask, lengths: tuple[int, int]) -> Visits:
+def whole_row(plan: BlockPlan, mask: Mask, lengths: tuple[int, int]) -> Visits:
     """Return the live visits under a mask, with the key blocks of each query block from last to first."""
     rows, columns = (ranges(length, block) for length, block in zip(lengths, plan.blocks, strict=True))
     pairs = [
@@ -186,12 +186,12 @@ def accumulate(plan: BlockPlan, scoring: Scoring, visits: Visits, q: Queries, k:
         (out, statistic, carry), i = state, this.q
         q_part, k_part, v_part = rows(q, i), columns(k, this.k), columns(v, this.k)
         carry = _select(this.first, scoring.init_carry(q_part), carry)
-        pairs = _pairs(plan, scoring, this)
+        pairs = pairs_of(plan, scoring, this)
         scores, carry = scoring.scores(q_part, k_part, pairs, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
         here, weights, shrink = scoring.softmax.accumulate(heads_rows(statistic, i), scores)
         mixed = weighted_values(_dropped(scoring, weights, pairs), v_part)
-        out = _set_rows(out, rows(out, i) * _per_token(shrink) + mixed, i)
+        out = set_rows(out, rows(out, i) * _per_token(shrink) + mixed, i)
         return Sums(out, _set_heads_rows(statistic, here, i), carry), None
 
     return jax.lax.scan(visit, sums, visits)[0]
@@ -252,7 +252,7 @@ def pull_back(
             q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree
         ) -> tuple[tuple[Array, PyTree, Any], Pairs]:
             scoring = plan.scoring(floats, others)
-            pairs = _pairs(plan, scoring, this)
+            pairs = pairs_of(plan, scoring, this)
             return (*scoring.scores(q_part, k_part, pairs, carry), scoring.softmax), pairs
 
         with remat.recomputed():
@@ -263,9 +263,9 @@ def pull_back(
         # Reversed, the last visit of a query block comes first, and nothing to the left of it reads its carry.
         dcarry = _select(this.last, jax.tree.map(jnp.zeros_like, dcarry), dcarry)
         dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry, dsoftmax))
-        dv_part = _value_gradient(_dropped(scoring, weights, pairs), dout_part, v.shape[-2])
-        dq = _set_rows(dq, rows(dq, i) + dq_part, i)
-        dk, dv = _set_rows(dk, columns(dk, j) + dk_part, j), _set_rows(dv, columns(dv, j) + dv_part, j)
+        dv_part = value_gradient(_dropped(scoring, weights, pairs), dout_part, v.shape[-2])
+        dq = set_rows(dq, rows(dq, i) + dq_part, i)
+        dk, dv = set_rows(dk, columns(dk, j) + dk_part, j), set_rows(dv, columns(dv, j) + dv_part, j)
         return Gradients(dq, dk, dv, jax.tree.map(jnp.add, dfloats, dfloats_part), dcarry, carries), None
 
     return jax.lax.scan(visit, sums, visits, reverse=True)[0]
@@ -278,18 +278,18 @@ def narrowed(wide: PyTree, given: PyTree) -> PyTree:
 
 def _carries(plan: BlockPlan, scoring: Scoring, q: Queries, k: Keys, this: Visits) -> PyTree:
     """Recompute the terms' carry at each key block of a query block: linear in S, for one query block at a time."""
-    q_part = _rows(q, this.q, plan.blocks[0])
+    q_part = cut_rows(q, this.q, plan.blocks[0])
 
     def visit(carry: PyTree, j: Array) -> tuple[PyTree, PyTree]:
-        k_part = _rows(k, j, plan.blocks[1])
-        pairs = _pairs(plan, scoring, this.replace(k=j, k_start=j * plan.blocks[1]))
+        k_part = cut_rows(k, j, plan.blocks[1])
+        pairs = pairs_of(plan, scoring, this.replace(k=j, k_start=j * plan.blocks[1]))
         return scoring.scores(q_part, k_part, pairs, carry)[1], carry
 
     blocks = jnp.arange(k.shape[1] // plan.blocks[1])
     return jax.lax.scan(visit, scoring.init_carry(q_part), blocks, reverse=True)[1]
 
 
-def _pairs(plan: BlockPlan, scoring: Scoring, this: Visits) -> Pairs:
+def pairs_of(plan: BlockPlan, scoring: Scoring, this: Visits) -> Pairs:
     q_block, k_block = plan.blocks
     pairs = scoring.pairs(this.q_start + jnp.arange(q_block), this.k_start + jnp.arange(k_block))
     return pairs.replace(allowed=pairs.allowed & (pairs.k_index < this.k_end))
@@ -299,7 +299,7 @@ def _dropped(scoring: Scoring, weights: Array, pairs: Pairs) -> Array:
     return weights if scoring.dropout is None else weights * scoring.kept(weights.shape[:2], pairs)
 
 
-def _value_gradient(weights: Array, dout: Mixed, heads: int) -> Values:
+def value_gradient(weights: Array, dout: Mixed, heads: int) -> Values:
     values = jnp.zeros((*weights.shape[:1], weights.shape[-1], heads, dout.shape[-1]))
     with remat.recomputed():
         _, pull = jax.vjp(functools.partial(weighted_values, weights), values)
@@ -320,11 +320,11 @@ def pad(x: Array, block: int) -> Array:
     return jnp.pad(x, ((0, 0), (0, -x.shape[1] % block), (0, 0), (0, 0)))
 
 
-def _rows(x: Array, i: Array | int, size: int) -> Array:
+def cut_rows(x: Array, i: Array | int, size: int) -> Array:
     return jax.lax.dynamic_slice_in_dim(x, i * size, size, axis=1)
 
 
-def _set_rows(x: Array, part: Array, i: Array) -> Array:
+def set_rows(x: Array, part: Array, i: Array) -> Array:
     return jax.lax.dynamic_update_slice_in_dim(x, part, i * part.shape[1], axis=1)
 
 

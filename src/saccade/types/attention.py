@@ -286,6 +286,31 @@ class PairKernel(Kernel, Protocol):
         ...
 
 
+@runtime_checkable
+class SparseKernel(ScoringKernel, Protocol):
+    """A kernel that attends to keys chosen for each query, which can differ between groups of heads."""
+
+    def complete(self, scoring: Any, heads: int, train: bool) -> Any:
+        """Return the scoring with the kernel's additions."""
+        ...
+
+    def block_sizes(self, T: int, S: int) -> tuple[int, int]:
+        """Return the number of queries and of keys for which a selection is computed at a time."""
+        ...
+
+    def attend_to_blocks(self, q: Queries, k: Keys, v: Values, scoring: Any, chosen: Any) -> Mixed:
+        """Return the output of attention to `ops.blocks:ChosenBlocks` of whole rows."""
+        ...
+
+    def attend_to_tokens(
+        self, q: Queries, k: Keys, v: Values, scoring: Any, chosen: Any
+    ) -> tuple[Mixed, Float[Array, 'B T C']]:
+        """Return the output of attention to `ops.gathered:ChosenTokens`, and the magnitudes of each chosen key's
+        weights before dropout, summed over heads.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Pages:
     """Sizes of a pool of pages for decoding.
