@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from saccade.train.config import load_config, value_of
+from saccade.train.config import field_called, load_config, value_of
 from saccade.train.experiment import Experiment
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
@@ -251,7 +251,11 @@ def test_a_field_of_what_is_no_part_is_refused():
         ('--config.modle.width=3', "did you mean 'model'?"),
         ('--config.rate.x=3', 'no fields below it'),
         ('--config.model.norm.use=norm.rms:RMSNrom', "norm.rms has no 'RMSNrom'; did you mean 'RMSNorm'?"),
-        ('--config.model.norm.use=RMSNorm', "--config.model.norm.use: 'RMSNorm' names no class"),
+        ('--config.model.norm.use=RMSNorm', "'RMSNorm' names no class; did you mean 'norm.rms:RMSNorm'?"),
+        ('--config.model.norm.use=schedule', "'train.schedule:Cosine' or 'train.schedule:InverseSqrt'?"),
+        ('--config.model.norm.use=zzz', "'zzz' names no class; write 'module:Class', as in 'norm.rms:RMSNorm'"),
+        ('--config.precision=bf16', "did you mean 'dtype'?"),
+        ('--config.wandb=True', "did you mean 'logging'?"),
         ('--config.model.width=wide', "'wide' cannot be read as int"),
         ('--config.model.width=1.5', 'int'),
         ('--config.model.pattern.2.width=3', "the config has no field '2'; there are 0, 1"),
@@ -267,6 +271,19 @@ def test_a_wrong_override_is_refused_naming_the_field(file, override, words):
         load_config(file, [override])
     assert words in str(refusal.value)
     assert '\n' not in str(refusal.value)
+
+
+def test_a_flag_of_another_library_leads_to_the_field_of_a_config(file):
+    found = {
+        'steps': 'config.steps',
+        'lr': 'config.schedule.peak',
+        'init_from': 'config.init_from',
+        'kv_heads': 'config.model.block.mixer.key_value_heads',
+        'workdri': None,
+    }
+    assert {flag: field_called(flag, QUICKSTART) for flag in found} == found
+    assert field_called('epsilon', file) == 'config.model.norm.epsilon'
+    assert [field_called('steps', path) for path in (None, 'absent.py')] == ['config.steps', 'config.steps']
 
 
 @pytest.mark.parametrize('length', [252, 253, 300])  # with .py, as that of a shipped experiment, 255 are possible

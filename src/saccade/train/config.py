@@ -23,6 +23,7 @@ override sets every matching field in the config:
 """
 
 import ast
+import contextlib
 import difflib
 import functools
 import re
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from absl import flags
 from ml_collections import ConfigDict
 
 from saccade.build import defaults, fields, load_target, plain, require_range, shortened
@@ -100,6 +102,25 @@ def value_of(config: Mapping[str, Any], field: str) -> Any:
     """
     *parents, name = field.split('.')
     return _group(ConfigDict(config), parents).value(name)
+
+
+def field_called(name: str, path: str | None) -> str | None:
+    """Return the field of a config that a flag of this name is likely to mean, as 'config.schedule.peak' for 'lr'.
+
+    Args:
+        path: file of the config; None for the fields that every config has.
+    """
+    config = ConfigDict()
+    if path is not None:
+        with contextlib.suppress(UserError):
+            config = ConfigDict(load_config(path))
+    return min(_places(config, ours(name)), key=lambda place: place.count('.'), default=None)
+
+
+def _places(config: ConfigDict, name: str) -> list[str]:
+    """Return the fields of this name in a whole config, as 'config.model.width'."""
+    whole = _Group(config, 'config', Experiment, root=config)
+    return [f'{group.path}.{name}' for group in whole.everywhere() if name in group.keys]
 
 
 def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _ignore) -> None:
@@ -198,12 +219,12 @@ class _Group:
         """Return a suggestion for a message: another name here, this name elsewhere, or the most similar name."""
         if not self.keys:
             return 'there are no fields below it'
+        if name in flags.FLAGS and self.path == 'config':
+            return f'did you mean the flag --{name}?'
         if ours(name) in self.keys:
             return f"did you mean '{ours(name)}'?"
-        whole = _Group(self.root, 'config', Experiment, root=self.root)
-        places = [f'--{group.path}.{ours(name)}' for group in whole.everywhere() if ours(name) in group.keys]
-        if places:
-            return f'did you mean {min(places, key=lambda place: place.count("."))}?'
+        if places := _places(self.root, ours(name)):
+            return f'did you mean --{min(places, key=lambda place: place.count("."))}?'
         match = difflib.get_close_matches(name, self.keys, n=1, cutoff=0.5)
         return f"did you mean '{match[0]}'?" if match else f'there are {", ".join(self.keys)}'
 
