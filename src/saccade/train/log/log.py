@@ -98,6 +98,7 @@ class Log:
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
         """
+        from saccade.train.log.live_page import LivePage
         from saccade.train.log.tensorboard import TensorBoard
 
         self._files: _Files | None = None
@@ -110,7 +111,7 @@ class Log:
                 '%s: lines up to step %d are missing: %d of %d are left; training continues',
                 *(Workdir(Path(workdir)).metrics, start, self._files.lines, lines),
             )
-        self._others = [Background(sink) for sink in (TensorBoard(), *sinks)]
+        self._others = [Background(sink) for sink in (TensorBoard(), LivePage(steps), *sinks)]
         for other in self._others:
             other.open(Path(workdir), config or {}, start)
         self._people = _People(display or Display(RunConsole()), steps, start)
