@@ -67,10 +67,17 @@ pre {{
 }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; width: 100%; font-size: .875rem; }}
-th, td {{ padding: .3rem 1rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: left; font-weight: 400; }}
+th, td {{
+  padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: left; font-weight: 400;
+  overflow-wrap: normal;
+}}
 td.number, th.number {{ text-align: right; white-space: nowrap; }}
 tr.failed td, tr.running td {{ font-weight: 600; }}
 tr.waiting td {{ color: var(--faint); }}
+@media (max-width: 30rem) {{
+  table, th {{ font-size: .75rem; }}
+  th, td {{ padding-right: .4rem; }}
+}}
 </style>
 </head>
 <body>
