@@ -83,6 +83,7 @@ class Launch:
 
     def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
         """Run a sweep, and print its outcome and the command for its report."""
+        say(self.console, f'live page   {folder.path / "live.html"}')
         sweep = carry_out(folder, asked, self.engine(folder), self.command, display(self.console, folder))
         flag = shlex.quote(f'--workdir={folder.path}')
         say(self.console, '\n'.join([*ending(sweep), f'Report: python launch/report.py {flag}']))

@@ -39,6 +39,7 @@ JOBS = flags.DEFINE_integer(
 )
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE, options of sbatch: time in minutes, partition, ...')
+WANDB = flags.DEFINE_string('wandb', None, 'Also log every run to this project of Weights & Biases.')
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs and their cost, and start nothing.')
 BUDGET = flags.DEFINE_float(
@@ -62,6 +63,8 @@ def main(overrides: list[str]) -> None:
     from saccade.sweep.folder import SweepFolder
     from saccade.sweep.plan import SweepPlan, read_sweep_file
     from saccade.sweep.sizes import sizes_of
+    from saccade.train.config import load_config
+    from saccade.train.log.wandb import logging_to
     from saccade.train.process.terminal import say
 
     if not (CONFIG.value and SWEEP.value and WORKDIR.value):
@@ -69,6 +72,8 @@ def main(overrides: list[str]) -> None:
     if ENGINE.value == 'local':
         refuse_given('without --engine=slurm', SLURM)
     require_folder('workdir', WORKDIR.value)
+    if WANDB.value is not None:
+        overrides = [*overrides, logging_to(WANDB.value, load_config(CONFIG.value, overrides))]
     jax.config.update('jax_platforms', 'cpu')  # for this process, which only plans; runs choose their own
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine, jobs, machine = {'local': _local, 'slurm': _slurm}[ENGINE.value](console, folder)

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Train the experiment of a config: the same command resumes it.
+"""Train the experiment of a config: the same command resumes it, and so does --workdir alone.
 
 python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=runs/a --config.model.width=256
+python launch/train.py --workdir=runs/a
 """
 
 import json
@@ -12,15 +13,21 @@ from contextlib import nullcontext
 from absl import flags
 
 from saccade.commands import as_called
-from saccade.train.process.main import TRUST, run_main
+from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.train.process.terminal import printable
 from saccade.types import UserError
 
-CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
+CONFIG = flags.DEFINE_string(
+    'config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE. Default: that of the run.'
+)
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
 RESTART = flags.DEFINE_bool('restart', False, "Start again from step 0; the run's files are moved aside.")
+RESUME = flags.DEFINE_bool(
+    'resume', False, 'Only continue the run in --workdir, and begin none. Without this flag a run is continued too.'
+)
+WANDB = flags.DEFINE_string('wandb', None, 'Also log to this project of Weights & Biases.')
 PRINT_CONFIG = flags.DEFINE_bool('print_config', False, 'Only print the resolved config as JSON.')
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 EXTEND = flags.DEFINE_multi_string(
@@ -37,33 +44,45 @@ def main(overrides: list[str]) -> None:
     """Train the run, and print the final evaluation with --json.
 
     Raises:
-        UserError: --config or --workdir is missing, or flags exclude each other.
+        UserError: --config or --workdir is missing, flags exclude each other, or there is no run to resume.
     """
     import jax
 
     from saccade.train.config import PREFIX, load_config
     from saccade.train.experiment import Experiment
-    from saccade.train.extend import extended
+    from saccade.train.extend import extended, is_under_way
+    from saccade.train.log.wandb import logging_to
     from saccade.train.loop import Options, train
-    from saccade.train.next_steps import Launched, what_next
+    from saccade.train.next_steps import what_next
     from saccade.train.process.processes import Meeting
+    from saccade.train.workdir import Workdir, absolute
 
-    if CONFIG.value and f'{PREFIX}help' in overrides:
-        _show_fields([override for override in overrides if override != f'{PREFIX}help'])
+    path = CONFIG.value or _config_of_run()
+    if path and f'{PREFIX}help' in overrides:
+        _show_fields(path, [override for override in overrides if override != f'{PREFIX}help'])
         return
-    if CONFIG.value and PRINT_CONFIG.value:
-        print(json.dumps(load_config(CONFIG.value, overrides), indent=2))
+    if path and WANDB.value is not None:
+        overrides = [*overrides, logging_to(WANDB.value, load_config(path, overrides))]
+    if path and PRINT_CONFIG.value:
+        print(json.dumps(load_config(path, overrides), indent=2))
         return
-    if not CONFIG.value or not WORKDIR.value:
+    if not path or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; the shipped files are in experiments/')
     require_folder('workdir', WORKDIR.value)
+    if RESUME.value and RESTART.value:
+        raise UserError('give --resume or --restart, not both')
+    if RESUME.value and _config_of_run() is None:
+        raise UserError(f'--resume: {WORKDIR.value} holds no run; without --resume a run begins there')
     several = DISTRIBUTED.value or COORDINATOR.value
     if not several and (PROCESSES.value, PROCESS.value) != (None, None):
         raise UserError(
             '--processes and --process are for training with several processes: also give --coordinator=HOST:PORT'
         )
     replaced: list[str] = []
-    config = extended(load_config(CONFIG.value, overrides, replaced.append), EXTEND.value)
+    config = load_config(path, overrides, replaced.append)
+    run, extensions = Workdir(absolute(WORKDIR.value)), EXTEND.value
+    if absolute(path) != run.config or not is_under_way(run, config, extensions):
+        config = extended(config, extensions)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
         window = _window(PROFILE.value, Experiment.of(config).steps)
         for line in replaced:  # after the check, since an error is one line
@@ -72,23 +91,25 @@ def main(overrides: list[str]) -> None:
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:
-        extensions = [f'--extend={extension}' for extension in EXTEND.value]
-        launched = Launched(CONFIG.value, WORKDIR.value, overrides, _trust(), extensions)
-        print(as_called(printable('\n'.join(what_next(launched, config)))))
+        print(as_called(printable('\n'.join(what_next(WORKDIR.value, config)))))
 
 
-def _show_fields(overrides: list[str]) -> None:
+def _config_of_run() -> str | None:
+    """Return the path of the config of the run in --workdir; None if there is no run."""
+    from saccade.train.workdir import Workdir, absolute
+
+    config = Workdir(absolute(WORKDIR.value)).config if WORKDIR.value else None
+    return str(config) if config and config.is_file() else None
+
+
+def _show_fields(path: str, overrides: list[str]) -> None:
     from rich.console import Console
 
     from saccade.analysis.fields import of_config
     from saccade.train.config import load_config
 
-    for described in of_config(load_config(CONFIG.value, overrides)):
+    for described in of_config(load_config(path, overrides)):
         described.show(Console(highlight=False))
-
-
-def _trust() -> list[str]:
-    return [f'--trust={",".join(TRUST.value)}'] if TRUST.value else []
 
 
 def _window(text: str | None, steps: int) -> tuple[int, int] | None:

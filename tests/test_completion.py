@@ -12,7 +12,8 @@ import pytest
 
 from saccade import commands
 from saccade.completion import SCRIPTS, candidates
-from saccade.train.config import load_config, run_file
+from saccade.train.config import load_config
+from saccade.train.config_file import run_file
 
 REPOSITORY = Path(__file__).parents[1]
 LAUNCHERS = {file.stem: file for file in sorted((REPOSITORY / 'launch').glob('[a-z]*.py'))}

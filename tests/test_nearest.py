@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from saccade.build import fields, load
-from saccade.nearest import ELSEWHERE, _called, listed, nearest, ours, part_called
+from saccade.nearest import ELSEWHERE, _called, listed, nearest, ours, part_called, parts_called
 from saccade.parts import parts
 from saccade.train.experiment import Experiment
 
@@ -64,3 +64,20 @@ def test_every_field_that_is_suggested_exists():
 )
 def test_a_part_is_suggested_by_its_name_elsewhere_or_its_own(use, part):
     assert part_called(use) == part
+
+
+@pytest.mark.parametrize(
+    ('word', 'found'),
+    [
+        ('retention', ['attention.retention:Retention']),
+        ('attention.retention', ['attention.retention:Retention']),
+        ('rms', ['norm.rms:RMSNorm']),
+        ('GQA', ['attention.multi_head:MultiHead']),
+        ('mamba', ['attention.mamba2:Mamba2']),
+        ('cosine', ['score.cosine:Cosine', 'train.schedule:Cosine']),
+        ('zzz', []),
+        ('', []),
+    ],
+)
+def test_a_single_word_leads_to_the_parts_of_this_name(word, found):
+    assert parts_called(word) == found

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from saccade import commands, extras
-from saccade.train.config import load_config, run_file
+from saccade.train.config import load_config
+from saccade.train.config_file import run_file
 from saccade.types import UserError
 
 REPOSITORY = Path(__file__).parents[1]

@@ -35,7 +35,7 @@ HOSTILE = (
     'jax.experimental:io_callback',
     'optax:inject_hyperparams',
     'flax.linen:Module',
-    'train.config:run_file',
+    'train.config_file:run_file',
     'train.workdir:write_atomically',
     'data.corpus.prepare:prepare',
     'data.corpus.text_dataset:TextFiles',

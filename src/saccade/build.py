@@ -26,7 +26,7 @@ from ml_collections import ConfigDict, FieldReference
 from typing_extensions import get_protocol_members
 
 import saccade
-from saccade.nearest import nearest, part_called
+from saccade.nearest import nearest, part_called, parts_called
 from saccade.types import Part, Range, Scales, UserError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -34,6 +34,7 @@ _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
 _LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not the config's to give
 _BITS = 32  # of a whole number: JAX has no more of a seed, and none of a size
 _SHOWN = 200  # characters of a value in a message
+_MEANT = 3  # suggestions in a message
 _SHARED_BY_PARTS = 'base'  # how the names of files end that hold what parts inherit
 
 
@@ -99,7 +100,9 @@ def load(use: Any, path: str = 'use') -> Any:
     """
     module_name, _, name = str(use).partition(':')
     if not name or not module_name or module_name.startswith('.'):
-        raise UserError(f"{path}: '{use}' names no class; write 'module:Class', as in 'norm.rms:RMSNorm'")
+        meant = ' or '.join(f"'{part}'" for part in parts_called(str(use))[:_MEANT])
+        hint = f'did you mean {meant}?' if meant else "write 'module:Class', as in 'norm.rms:RMSNorm'"
+        raise UserError(f"{path}: '{use}' names no class; {hint}")
     meant = part_called(str(use))
     module = _import(module_name, path, f"; did you mean '{meant}'?" if meant else '')
     if not hasattr(module, name):
@@ -362,6 +365,8 @@ def _words(hint: Any) -> str:
         return f"a part{''.join(kinds)}: a dict with 'use'"
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return ' or '.join(sorted(map(_words, typing.get_args(hint)), key=lambda words: words.endswith("'use'")))
+    if typing.get_origin(hint) is typing.Literal:
+        return ' or '.join(map(repr, typing.get_args(hint)))
     if hint is type(None):
         return 'None'
     if hasattr(hint, '__metadata__'):  # its range is checked after its type, and no config has a traced array

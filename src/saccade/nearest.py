@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from saccade.parts import parts, sources
 
 _MOST, _FEW = 40, 8  # names that a message lists: at most, and of more
+_CLOSE = 0.8  # similarity of a spelling, from 0 to 1
 _ALSO_CALLED = 'Also called: '
 
 # Our name of a field -> what other libraries call it. Fields are of many parts, so no file of a part can say it.
@@ -48,6 +49,8 @@ ELSEWHERE = {
     'position': 'pos_emb positional_encoding position_embedding pos_encoding position_embedding_type',
     'feedforward': 'mlp ffn feed_forward',
     'mixer': 'attention attn self_attention self_attn',
+    'dtype': 'precision mixed_precision compute_dtype torch_dtype amp',
+    'logging': 'wandb report_to logger loggers tracker trackers',
     'cross': 'cross_attention cross_attn encoder_attn',
 }
 _OURS = {other: ours for ours, others in ELSEWHERE.items() for other in others.split()}
@@ -68,6 +71,20 @@ def part_called(use: str) -> str | None:
         return None
     words = {_letters(name), _letters(module.rpartition('.')[2])} - {''}
     return next((part for part, (own, others) in _called().items() if own == _letters(name) or words & {*others}), None)
+
+
+def parts_called(word: str) -> list[str]:
+    """Return the parts of ours that a single word, as 'retention' or 'rms', is likely to mean.
+
+    The word is the name of a class or another name of it, or else the name of its file or a similar spelling.
+    """
+    word = _letters(word.rpartition('.')[2])
+    names = {part: {own, *others} for part, (own, others) in _called().items()}
+    files = {part: {_letters(part.partition(':')[0].rpartition('.')[2])} for part in names}
+    close = difflib.get_close_matches(word, set().union(*names.values()), n=1, cutoff=_CLOSE)
+    guesses = (names, {word}), (files, {word}), (names, {*close})
+    found = ([part for part, known in group.items() if known & words] for group, words in guesses)
+    return next(filter(None, found), [])
 
 
 @functools.cache

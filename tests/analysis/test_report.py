@@ -11,12 +11,16 @@ import io
 import json
 import math
 import re
+import shutil
 import statistics
+import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from report_study import FAILED, LAST_LINES, SAMPLE, config, records, start, write_run, write_study
+from matplotlib.figure import Figure
+from report_study import BASELINE, FAILED, LAST_LINES, SAMPLE, config, records, start, write_run, write_study
 from scipy import stats
 
 from saccade.analysis.report import curves, drawing, page, tables
@@ -52,6 +56,15 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope='session')
 def files(folder) -> dict[str, str]:
     return {file.name: file.read_text() for file in report(folder).files}
+
+
+@pytest.fixture(scope='session')
+def far(tmp_path_factory) -> Path:
+    """The folder of a study whose baseline is better than all runs, and far from them."""
+    folder = write_study(tmp_path_factory.mktemp('sweeps') / 'heads')
+    for file in folder.glob('*/metrics.jsonl'):
+        file.write_text(file.read_text().replace(f'"bits_per_byte": {BASELINE}', '"bits_per_byte": 0.9'))
+    return folder
 
 
 def compared(folder: Path, metric: str | None = None) -> Comparison:
@@ -221,6 +234,80 @@ def test_a_baseline_far_from_all_runs_leaves_pictures_as_they_are():
     assert drawing.reaching((1.0, 2.0), 4.0) == (1.0, 2.0)
 
 
+def test_a_baseline_beyond_a_picture_is_an_arrow_with_its_number(far):
+    page = report(far).files[0].read_text()
+    pictures = re.findall(r'<svg.*?</svg>', page, flags=re.DOTALL)
+    assert sum('>← baseline 0.900</text>' in picture for picture in pictures) == 2
+    assert sum('>baseline 0.9 ↓</text>' in picture for picture in pictures) == 2 + 4 * 2 + 4
+    assert 'The baseline is outside the picture.' in page
+    figure = Figure()
+    axes = figure.add_subplot()
+    drawing.level(axes, 3.0, (1.0, 2.0))
+    assert axes.get_ylim() == (1.0, 2.08)  # the text hides no data
+    assert [text.get_text() for text in axes.texts] == ['baseline 3 ↑']
+
+
+def test_a_warning_says_that_no_variant_beats_the_baseline(far, files):
+    text = 'No variant beats the baseline (0.900): a simpler predictor of the same data is as good or better, so'
+    contents = {file.name: file.read_text() for file in report(far).files[:2]}
+    assert f'<aside class="notice"><p>{text}' in contents['index.html']
+    assert f'**{text}' in contents['report.md']
+    assert 'Not better than' not in contents['index.html']
+    assert 'No variant beats' not in files['index.html']
+    assert 'Every variant beats the baseline (1.560).' in files['index.html']
+
+
+def test_labels_are_over_lines_on_the_colour_of_the_page(files):
+    (picture,) = re.findall(
+        r'<svg class="wide"[^>]*at the end of training".*?</svg>', files['index.html'], flags=re.DOTALL
+    )
+    lines, label = picture.rindex('var(--faint); stroke-width: 0.8'), picture.index('>1 heads=1</text>')
+    assert lines < picture.rindex('fill: var(--page)', 0, label) < label
+
+
+def test_points_have_their_values_on_hover(files):
+    titles = re.findall(r'<g><title>(.*?)</title>', files['index.html'])
+    rows = {row['run']: row for row in csv.DictReader(io.StringIO(files['runs.csv']))}
+    value = float(rows['heads=1,seed=0']['validation/bits_per_byte'])
+    assert {'heads=1: 1.537 [1.529, 1.546]', f'seed 0: {value:.3f}', 'baseline 1.560'} <= {*titles}
+    assert 'hover:' not in files['index.html']
+
+
+def test_each_picture_of_the_page_is_a_file_that_opens_alone(folder):
+    made = report(folder)
+    page, figures = made.files[0].read_text(), made.figures
+    assert sorted(re.findall(r'href="figures/([^"]+)" download', page)) == sorted(file.name for file in figures)
+    assert len(figures) == 2 * (2 + 4 + 2 + 4)
+    for file in figures:
+        if file.suffix == '.svg':
+            root = ElementTree.fromstring(file.read_bytes())
+            assert root.tag == '{http://www.w3.org/2000/svg}svg'
+            assert 'var(' not in file.read_text()  # a colour that only the page has
+            assert any(
+                name in text for text in root.itertext() for name in ('bits per byte', 'training loss', 'gradient')
+            )
+        else:
+            assert file.read_bytes().startswith(b'%PDF-')
+            assert file.read_bytes().rstrip().endswith(b'%%EOF')
+    again = {file: file.read_bytes() for file in figures}
+    report(folder)
+    assert again == {file: file.read_bytes() for file in figures}  # without a date
+
+
+def test_the_best_is_bold_in_latex(files):
+    assert r'\textbf{1.537} {[}1.529, 1.546]' in files['table.tex']
+    assert files['table.tex'].count(r'\textbf') == 1
+
+
+@pytest.mark.skipif(shutil.which('pdflatex') is None, reason='there is no LaTeX here')
+def test_the_table_can_be_compiled(files, tmp_path):
+    lines = r'\documentclass{article}\usepackage{booktabs}\begin{document}\tiny', files['table.tex'], r'\end{document}'
+    (tmp_path / 'paper.tex').write_text('\n'.join(lines))
+    command = ['pdflatex', '-halt-on-error', '-interaction=nonstopmode', 'paper.tex']
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
 def test_training_is_drawn_by_few_points(tmp_path):
     logs = records(0, 1)
     logs[1:1] = [{'step': step, 'split': 'train', 'loss': float(step), 'tokens_per_second': 1.0} for step in range(200)]
@@ -304,7 +391,8 @@ def test_time_is_interpolated_between_train_records(tmp_path):
 
 
 def test_runs_that_did_not_finish_enter_no_mean_and_say_how_far_they_came(folder, files):
-    page = ' '.join(''.join(Data(files['index.html']).texts).split())
+    alone = re.sub('<details class="copied">.*?</details>', '', files['index.html'], flags=re.DOTALL)  # the LaTeX
+    page = ' '.join(''.join(Data(alone).texts).split())
     assert (
         '4 variants, 1 to 3 seeds each; 10 runs: 7 finished, 1 failed, 1 unfinished, 1 not started.'
         in files['report.md']
@@ -347,7 +435,7 @@ def test_the_page_loads_nothing(files):
 
 def test_links_lead_to_the_files_of_each_run(folder, files):
     links = set(re.findall(r'<a href="([^"]*)"', files['index.html']))
-    assert len(links) == 9 * 5
+    assert len(links) == 9 * 5 + 2 * 12  # and the pictures, as PDF and as SVG
     for link in links:
         relative = link.replace('%3D', '=').replace('%2C', ',')
         assert (folder / 'report' / relative).resolve().is_file()

@@ -61,10 +61,15 @@ window.onload = () => {
   list.value = 0;
   list.dispatchEvent(new Event('change'));
   const ranks = [...table.tBodies[0].rows].map(row => row.cells[0].innerText.trim().slice(-1));
+  const latex = document.querySelector('details.copied');
+  latex.open = true;
+  latex.querySelector('button').click();
+  const copied = getSelection().toString();
+  latex.open = false;
   document.body.style.letterSpacing = '.06em';
   document.querySelector('table.sortable td.text').append('_name'.repeat(20));
   parent.postMessage({
-    clipped: clipped(), numbers, fits, share, sorted, list: phone, ranks,
+    copied, clipped: clipped(), numbers, fits, share, sorted, list: phone, ranks,
     width: root.clientWidth, scroll: root.scrollWidth, tabs, wide, letter: Math.min(...letters),
     loaded: performance.getEntriesByType('resource').map(entry => entry.name),
   }, '*');
@@ -134,6 +139,11 @@ def test_columns_sort_and_what_is_unknown_comes_last(seen):
     assert seen['sorted'] == [['1.00 k', '2.00 k', '4.00 k', '—'], ['4.00 k', '2.00 k', '1.00 k', '—']]
     assert seen['list'] == (seen['asked'] == PHONE)  # where there are no heads to click
     assert seen['ranks'] == ['1', '2', '3', '—']
+
+
+def test_a_button_copies_the_table_as_latex(seen):
+    assert seen['copied'].startswith('% How many heads? <b>&')
+    assert seen['copied'].rstrip().endswith(r'\end{tabular}')
 
 
 def test_the_browser_lets_our_script_in_and_the_page_needs_none(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from report_study import write_study
 
-FILES = ('index.html', 'report.md', 'report.tex', 'variants.csv', 'runs.csv')
+FILES = ('index.html', 'report.md', 'table.tex', 'variants.csv', 'runs.csv')
 LAUNCHER = Path(__file__).parents[2] / 'launch/report.py'
 
 
@@ -34,7 +34,7 @@ def test_people_get_the_ranking_and_where_the_files_are(folder):
     assert lines[0] == 'How many heads?'
     assert any(line.startswith('rank') and 'bits per byte [95% interval]' in line for line in lines)
     assert [line[0] for line in lines if re.match(r'[123]  ', line)] == ['1', '2', '3']
-    assert lines[-5:] == [str(folder / 'report' / name) for name in FILES]
+    assert lines[-6:] == [str(folder / 'report' / name) for name in (*FILES, 'figures')]
     assert all((folder / 'report' / name).stat().st_size > 100 for name in FILES)
 
 
@@ -44,7 +44,9 @@ def test_programs_get_one_json_object(folder, tmp_path):
     found = json.loads(done.stdout)
     assert (found['metric'], found['best'], found['split']) == ('accuracy', 'lowest', 'validation')
     assert found['files'] == [str(tmp_path / name) for name in FILES]
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(FILES)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted((*FILES, 'figures'))
+    assert sorted(map(str, tmp_path.glob('figures/*'))) == sorted(found['figures'])
+    assert str(tmp_path / 'figures/forest.pdf') in found['figures']
 
 
 @pytest.mark.long

@@ -143,12 +143,12 @@ def test_every_file_has_the_verdicts(tmp_path):
     assert {row['variant']: row['verdict'] for row in made.summary()['variants']}['less'] == 'worse'
     for name, line in {
         'report.md': rf'\| less \| {MINUS}0.040. \| {MINUS}0.04.. \| {MINUS}0.03.. \| worse \|',
-        'report.tex': r'less & \$-\$0.040. & \$-\$0.04.. & \$-\$0.03.. & worse \\\\',
+        'table.tex': r'less & \$-\$0.040. & \$-\$0.04.. & \$-\$0.03.. & worse \\\\',
         'index.html': rf'>less</td>\s*(<td class="number">{MINUS}0.0...</td>\s*){{3}}<td class="number">worse',
     }.items():
         assert re.search(line, files[name]), name
-    assert r'a\_b\&c & ' in files['report.tex']
-    assert files['report.tex'].count(r'\begin{tabular}') == files['report.tex'].count(r'\end{tabular}') == 2
+    assert r'a\_b\&c & ' in files['table.tex']
+    assert files['table.tex'].count(r'\begin{tabular}') == files['table.tex'].count(r'\end{tabular}') == 2
 
 
 def test_a_matrix_takes_each_sweeps_comparison(tmp_path):

@@ -20,7 +20,7 @@ from saccade.build import build, plain
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import BERT
-from saccade.train.config import run_file
+from saccade.train.config_file import run_file
 from saccade.types import Data
 
 ROOT = Path(__file__).parents[2]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.data.encoder import pairing
 from saccade.data.encoder.pairing import NextSentence, OnePassage, SentenceOrder
 from saccade.data.encoder.passages import PassageRows, unigram_nats
 from saccade.data.pipeline import eval_batches, train_batches
@@ -148,9 +149,20 @@ def test_texts_are_cut_where_a_sentence_ends():
     assert all(pair.first[1] % 4 == 0 for pair in found)
 
 
-def test_one_document_has_no_other():
-    with pytest.raises(UserError, match='other documents'):
-        list(NextSentence().pairs(sentences(10, documents=1), 20, np.random.default_rng(0)))
+def test_false_pairs_of_a_single_document_are_from_other_passages_of_it_and_that_is_said_once(caplog):
+    pairing._say_one_document.cache_clear()
+    found = [
+        pair
+        for seed in range(40)
+        for pair in NextSentence().pairs(sentences(50, documents=1), 20, np.random.default_rng(seed))
+    ]
+    share = np.mean([pair.label for pair in found])
+    assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(len(found))
+    for pair in found:
+        follows = pair.second[0] == pair.first[1]
+        assert follows if pair.label == 0 else not follows
+    (message,) = caplog.messages
+    assert message.startswith('data.pairing: there is only one document, so false pairs are from other passages of it')
 
 
 def test_a_row_is_two_framed_texts(folder, tmp_path):
@@ -202,8 +214,8 @@ def test_one_file_is_divided_into_documents(tmp_path):
     (tmp_path / 'all.txt').write_text('\n\n'.join(DOCUMENTS))
     found = prepared(tmp_path / 'all.txt', tmp_path / 'cache', divide='\n\n')
     assert len(found.splits['train'].rows) > 10
-    with pytest.raises(UserError, match='other documents'):
-        prepared(tmp_path / 'all.txt', tmp_path / 'cache')
+    whole = prepared(tmp_path / 'all.txt', tmp_path / 'cache')
+    assert {*whole.splits['train'].rows.pairs[:, -1]} == {0, 1}  # true and false pairs, of a single document
 
 
 def test_batches_have_the_shapes_that_were_said(folder, tmp_path):

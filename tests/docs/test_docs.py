@@ -28,7 +28,7 @@ SHELL = re.compile(r'^ *```shell\n(.*?)^ *```$|^((?: {4}[^\n]*\n)+)', re.M | re.
 COMMAND = re.compile(r'^(?:srun \S+ )?python (launch/\w+\.py.*)')
 INSTALLED = re.compile(r'^saccade (\w+)')  # the command of the package
 IN_A_SENTENCE = re.compile(r'`(?:python )?(launch/\w+\.py .*?)`')
-PLACEHOLDERS = ('...', 'my_')  # values of the reader's own
+PLACEHOLDERS = ('...', 'my_', 'runs/')  # values of the reader's own
 
 each_page = pytest.mark.parametrize('page', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 

@@ -15,7 +15,8 @@ import pytest
 
 from saccade.analysis.catalogue.catalogue import KERNEL, MIXER, SOFTMAX, TERM, Catalogue, can
 from saccade.sweep.plan import SweepPlan
-from saccade.train.config import load_config, run_file
+from saccade.train.config import load_config
+from saccade.train.config_file import run_file
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
 from saccade.train.trained import param_shapes

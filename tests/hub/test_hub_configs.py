@@ -15,7 +15,7 @@ from saccade.build import build, plain
 from saccade.hub import gpt2, llama
 from saccade.hub.load import spec_of
 from saccade.hub.tensors import read_json
-from saccade.train.config import run_file
+from saccade.train.config_file import run_file
 from saccade.types import LayerContext, UserError
 
 CONFIGS = Path(__file__).parents[2] / 'experiments'

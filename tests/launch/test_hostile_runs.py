@@ -44,7 +44,12 @@ HOSTILE = {
     'model.embedding_init': {'use': 'builtins:exec', 'source': 'open("executed", "w")'},
     'model.block.mixer': {'use': 'evil:mine'},
     'model.block.mixer.mask': SYSTEM,
-    'model.block.mixer.kernel': {'use': 'train.config:run_file', 'flag': 'a', 'path': 'evil.py', 'function': 'mine'},
+    'model.block.mixer.kernel': {
+        'use': 'train.config_file:run_file',
+        'flag': 'a',
+        'path': 'evil.py',
+        'function': 'mine',
+    },
     'model.block.mixer.position': {'use': 'train.workdir:write_atomically', 'path': 'executed', 'content': ''},
     'model.block.feedforward.activation': {'use': 'jax.numpy:save', 'file': 'executed'},
     'model.block.feedforward.up': {'use': 'saccade.data.corpus.prepare:prepare'},

@@ -6,7 +6,7 @@ import json
 import signal
 
 import pytest
-from watched import STEPS, assert_same, kill_after, losses
+from watched import STEPS, assert_same, kill_after, losses, wait_for_step
 
 from saccade.train.config import load_config
 from saccade.train.log.log import read
@@ -76,6 +76,30 @@ def test_a_killed_run_resumes_to_bit_identical_losses(runner, finished, tmp_path
     done = runner.train(tmp_path / 'run')
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / 'run') == losses(finished)
+
+
+@pytest.mark.long
+def test_a_killed_run_resumes_by_its_folder_alone(runner, finished, tmp_path):
+    kill_after(runner, tmp_path / 'run', 5, signal.SIGKILL)
+    done = runner.run('train', f'--workdir={tmp_path / "run"}', '--resume')
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / 'run') == losses(finished)
+    assert json.loads((tmp_path / 'run/config.json').read_text())['data']['path'] == str(runner.text)
+
+
+@pytest.mark.long
+def test_an_extension_by_the_folder_of_a_run_is_killed_and_goes_on_and_only_then_extends_again(runner, tmp_path):
+    workdir = tmp_path / 'run'
+    assert runner.train(workdir).returncode == 0
+    more = (f'--workdir={workdir}', '--extend=constant:6', '--config.checkpoint_every=2')
+    process = runner.start('train', *more)
+    wait_for_step(process, workdir / 'metrics.jsonl', STEPS + 3)
+    process.kill()
+    process.communicate()
+    for last in (STEPS + 6, STEPS + 12):
+        done = runner.run('train', *more)
+        assert done.returncode == 0, done.stderr
+        assert max(step for step, _ in losses(workdir)) == last
 
 
 @pytest.mark.long

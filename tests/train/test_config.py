@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configs from files and command lines."""
 
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-from saccade.train.config import load_config, value_of
+from saccade.train.config import field_called, load_config, value_of
+from saccade.train.experiment import Experiment
+from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
@@ -247,7 +251,11 @@ def test_a_field_of_what_is_no_part_is_refused():
         ('--config.modle.width=3', "did you mean 'model'?"),
         ('--config.rate.x=3', 'no fields below it'),
         ('--config.model.norm.use=norm.rms:RMSNrom', "norm.rms has no 'RMSNrom'; did you mean 'RMSNorm'?"),
-        ('--config.model.norm.use=RMSNorm', "--config.model.norm.use: 'RMSNorm' names no class"),
+        ('--config.model.norm.use=RMSNorm', "'RMSNorm' names no class; did you mean 'norm.rms:RMSNorm'?"),
+        ('--config.model.norm.use=schedule', "'train.schedule:Cosine' or 'train.schedule:InverseSqrt'?"),
+        ('--config.model.norm.use=zzz', "'zzz' names no class; write 'module:Class', as in 'norm.rms:RMSNorm'"),
+        ('--config.precision=bf16', "did you mean 'dtype'?"),
+        ('--config.wandb=True', "did you mean 'logging'?"),
         ('--config.model.width=wide', "'wide' cannot be read as int"),
         ('--config.model.width=1.5', 'int'),
         ('--config.model.pattern.2.width=3', "the config has no field '2'; there are 0, 1"),
@@ -263,6 +271,19 @@ def test_a_wrong_override_is_refused_naming_the_field(file, override, words):
         load_config(file, [override])
     assert words in str(refusal.value)
     assert '\n' not in str(refusal.value)
+
+
+def test_a_flag_of_another_library_leads_to_the_field_of_a_config(file):
+    found = {
+        'steps': 'config.steps',
+        'lr': 'config.schedule.peak',
+        'init_from': 'config.init_from',
+        'kv_heads': 'config.model.block.mixer.key_value_heads',
+        'workdri': None,
+    }
+    assert {flag: field_called(flag, QUICKSTART) for flag in found} == found
+    assert field_called('epsilon', file) == 'config.model.norm.epsilon'
+    assert [field_called('steps', path) for path in (None, 'absent.py')] == ['config.steps', 'config.steps']
 
 
 @pytest.mark.parametrize('length', [252, 253, 300])  # with .py, as that of a shipped experiment, 255 are possible
@@ -296,7 +317,8 @@ def test_a_file_that_is_no_config_is_refused(tmp_path):
     [
         ('none.py', 'def get_config(): pass', r'get_config\(\) must return a ConfigDict, not None'),
         ('text.py', 'def get_config(): return "x"', "must return a ConfigDict, not 'x'"),
-        ('needs.py', 'def get_config(size, *more): return {}', r'must take no arguments; it needs size$'),
+        ('needs.py', 'def get_config(size, *more): return {}', r'get_config\(\) needs size; write \S*needs\.py:SIZE$'),
+        ('two.py', 'def get_config(size, more): return {}', r'must take at most one argument; it needs size, more$'),
         (
             'cyclic.py',
             'config = {}\nconfig["a"] = [config]\ndef get_config(): return config',
@@ -306,7 +328,16 @@ def test_a_file_that_is_no_config_is_refused(tmp_path):
         ('binary.py', bytes(range(128, 256)), r'binary\.py: not Python|binary\.py: line'),
         ('nul.py', b'def get_config():\0 pass', 'null bytes'),
         ('brackets.py', '[' * 3000, r'brackets\.py: '),
-        ('config.json', '{"seed": null}', 'a Python file .* is needed.* repeat the command'),
+        ('cut.json', '{"seed": 1', r"cut\.json: not JSON: Expecting ',' delimiter: line 1"),
+        ('list.json', '[1, 2]', r'it must hold the fields of a config, not \[1, 2\]'),
+        ('deep.json', '[' * 100_000, 'not JSON: nested too deep'),
+        ('foreign.json', '{"model": {"use": "os:getcwd"}}', r"model\.use: 'os:getcwd' is no part of Saccade"),
+        ('mine.yaml', 'model: {use: "my_lab.attention:Mine"}', 'add --trust=my_lab.attention:Mine$'),
+        ('cut.yaml', 'seed: 1\nmodel: {', r'cut\.yaml: line 2: not YAML: expected'),
+        ('object.yml', 'seed: !!python/object/apply:os.getcwd []', r'line 1: not YAML: could not determine a constr'),
+        ('binary.yaml', bytes(range(128, 256)), 'not YAML: '),
+        ('keys.yaml', 'model: {1: 2}', r'\.model: the name of a field must be text, not 1'),
+        ('empty.yaml', '', 'it must hold the fields of a config, not None'),
     ],
 )
 def test_what_a_file_gives_that_is_no_config_is_refused(tmp_path, name, text, words):
@@ -319,6 +350,48 @@ def test_what_a_file_gives_that_is_no_config_is_refused(tmp_path, name, text, wo
 def test_a_plain_dict_is_a_config(tmp_path):
     (tmp_path / 'plain.py').write_text('def get_config(): return {"a": {"b": 1}}')
     assert load_config(str(tmp_path / 'plain.py'), ['--config.a.b=2']) == {'a': {'b': 2}}
+
+
+def test_the_resolved_config_of_a_run_is_a_config_of_the_same_program(tmp_path):
+    resolved = load_config(QUICKSTART, ['--config.model.width=96', '--config.schedule.peak=0.001'])
+    (tmp_path / 'config.json').write_text(json.dumps(resolved))
+    assert load_config(str(tmp_path / 'config.json')) == resolved
+    changed = load_config(str(tmp_path / 'config.json'), ['--config.model.block.mixer.key_value_heads=2'])
+    assert changed['model']['block']['mixer']['key_value_heads'] == 2
+    assert Experiment.of(changed).tokens == 16 * 128
+
+
+def test_a_config_in_yaml_is_the_same_tree_and_reads_exponents_without_a_point(tmp_path):
+    resolved = load_config(QUICKSTART)
+    text = yaml.safe_dump(resolved).replace('peak: 0.003', 'peak: 3e-3')
+    assert '3e-3' in text
+    (tmp_path / 'mine.yaml').write_text(text)
+    assert load_config(str(tmp_path / 'mine.yaml')) == resolved
+    (tmp_path / 'mine.yml').write_text('a: {b: 1}')
+    assert load_config(str(tmp_path / 'mine.yml'), ['--config.a.b=2']) == {'a': {'b': 2}}
+
+
+def test_text_after_a_colon_is_the_argument_of_get_config(tmp_path):
+    (tmp_path / 'mine.py').write_text('def get_config(size="small"): return {"size": size}')
+    assert load_config(str(tmp_path / 'mine.py')) == {'size': 'small'}
+    assert load_config(f'{tmp_path}/mine.py:large') == {'size': 'large'}
+    assert load_config(f'{tmp_path}/mine.py:a:b') == {'size': 'a:b'}
+    (tmp_path / 'my:file.py').write_text('def get_config(): return {"size": 3}')
+    assert load_config(f'{tmp_path}/my:file.py') == {'size': 3}
+    with pytest.raises(UserError, match=r'quickstart:large: get_config\(\) takes no argument$'):
+        load_config('causal_lm/quickstart:large')
+
+
+def test_only_an_unresolved_config_inherits_the_model_of_its_initial_weights(tmp_path):
+    Workdir.open(tmp_path / 'run', load_config(QUICKSTART, ['--config.model.width=96']))
+    (tmp_path / 'run/checkpoints').mkdir()  # makes it a run that was trained
+    written = dict(init_from=str(tmp_path / 'run'), inherit='model', model=dict(width=8))
+    (tmp_path / 'config.json').write_text(json.dumps(written))
+    (tmp_path / 'config.yaml').write_text(yaml.safe_dump(written))
+    widths = [load_config(str(tmp_path / f'config{suffix}'))['model']['width'] for suffix in ('.json', '.yaml')]
+    assert widths == [8, 96]
+    again = load_config(str(tmp_path / 'config.json'), [f'--config.init_from={tmp_path / "run"}'])
+    assert again['model']['width'] == 96
 
 
 def two_folders(tmp_path: Path) -> list[Path]:

@@ -10,10 +10,11 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.extend import extended, extends, require_same_rates
+from saccade.train.extend import extended, extends, is_under_way, require_same_rates
 from saccade.train.extension_schedule import rates_of
 from saccade.train.schedule import Constant
 from saccade.train.setup import learning_rate
+from saccade.train.workdir import Workdir
 from saccade.types import Part, UserError
 
 QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
@@ -56,6 +57,18 @@ def test_only_the_run_that_is_there_is_extended(config):
     assert not extends(once, config)  # it has had more steps already
     assert not extends(once, extended(config, ['constant:20']))
     assert not extends({**config, 'steps': 30}, once)
+
+
+def test_an_extension_of_a_run_by_its_folder_is_under_way_until_it_is_evaluated(config, tmp_path):
+    asked = ['rewarmed:20', 'constant:10']
+    longer, workdir = extended(config, asked), Workdir(tmp_path)
+    assert all(is_under_way(workdir, longer, last) for last in (asked, asked[1:]))
+    assert not any(is_under_way(workdir, longer, other) for other in (['rewarmed:20'], ['constant:20'], asked[::-1]))
+    assert not is_under_way(workdir, config, ['rewarmed:20'])
+    workdir.metrics.write_text('{"step": 70, "split": "train"}\n')
+    assert is_under_way(workdir, longer, asked)
+    workdir.metrics.write_text('{"step": 70, "split": "validation"}\n')
+    assert not is_under_way(workdir, longer, asked)
 
 
 def test_rates_are_written_in_the_digits_of_float32_and_compared_in_them(config):

@@ -27,7 +27,7 @@ from saccade.task.regression import PredictedNumber
 from saccade.task.tagging import PredictedTags
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.next_steps import Launched, what_next
+from saccade.train.next_steps import what_next
 from saccade.train.predicting import class_names
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
@@ -178,7 +178,7 @@ def test_predictions_of_a_file_are_what_an_evaluation_of_it_counts(kind, files, 
 def test_the_example_that_a_run_suggests_is_one_that_it_can_answer(kind, files, opened):
     _, predictor = opened(kind)
     config = config_of(kind, files)
-    (command,) = (line for line in what_next(Launched('a.py', 'runs/a'), config) if 'launch/predict.py' in line)
+    (command,) = (line for line in what_next('runs/a', config) if 'launch/predict.py' in line)
     words = shlex.split(command.partition('launch/predict.py')[2])
     flags = dict(word.removeprefix('--').split('=', 1) for word in words)
     assert flags.pop('workdir') == 'runs/a'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights & Biases without a network: what stands in the offline run, and what is said where it cannot work."""
 
+import ast
 import json
 import struct
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from saccade.train.log.log import Log
-from saccade.train.log.wandb import WandB
+from saccade.train.log.wandb import WandB, logging_to
 from saccade.types import UserError
 
 wandb = pytest.importorskip('wandb')
@@ -144,7 +145,7 @@ def test_without_a_network_there_is_no_waiting(monkeypatch):
     monkeypatch.setenv('WANDB_API_KEY', '0' * 40)
     monkeypatch.setenv('WANDB_BASE_URL', 'http://127.0.0.1:9')
     monkeypatch.setenv('WANDB_HTTP_TIMEOUT', '1')
-    refused("127.0.0.1:9: .* without a network, 'mode': 'offline'", project='heads')
+    refused('127.0.0.1:9: .* without a network, WANDB_MODE=offline', project='heads')
 
 
 def test_without_wandb_there_is_one_line(monkeypatch):
@@ -161,3 +162,17 @@ def refused(words: str, **fields: Any) -> None:
     with pytest.raises(UserError, match=words) as refusal:
         WandB(**fields)
     assert '\n' not in str(refusal.value)
+
+
+def test_a_project_is_added_to_the_sinks_of_a_config_and_replaces_that_of_wandb():
+    def logging(*sinks: Any) -> Any:
+        field, _, value = logging_to('new', {'logging': [*sinks]}).partition('=')
+        assert field == '--config.logging'
+        return ast.literal_eval(value)
+
+    mine, theirs = {'use': 'my_sinks:Mine'}, {'use': 'saccade.train.log.wandb:WandB', 'project': 'old', 'group': 'g'}
+    added = {'use': 'train.log.wandb:WandB', 'project': 'new'}
+    assert logging() == [added]
+    assert logging(mine) == [mine, added]
+    assert logging(theirs, mine) == [mine, theirs | {'project': 'new'}]
+    assert logging_to('new', {}) == logging_to('new', {'logging': []})

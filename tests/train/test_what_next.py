@@ -4,6 +4,7 @@
 
 import shlex
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -11,16 +12,15 @@ from saccade.parts import parts
 from saccade.task.distillation import Distillation
 from saccade.task.masked_lm import MaskedLM
 from saccade.train.config import load_config
-from saccade.train.next_steps import SWAPS, Launched, quoted, what_next
+from saccade.train.next_steps import SWAPS, quoted, what_next
 
 ROOT = Path(__file__).parents[2]
 ODD = ('runs/my run', 'runs/$(touch x)', "runs/it's", 'runs/a"b', 'runs/`x`', 'runs/a;b', 'runs/ü')
 
 
 def suggested(name, workdir='runs/a', **changes):
-    path = str(ROOT / 'experiments' / name)
-    lines = what_next(Launched(path, workdir, ['--config.seed=1']), load_config(path) | changes)
-    return {line[2:17].strip(): shlex.split(line[18:]) for line in lines[1:]}
+    lines = what_next(workdir, load_config(str(ROOT / 'experiments' / name)) | changes)
+    return {line[2:17].strip(): shlex.split(line[18:], comments=True) for line in lines[1:]}
 
 
 def launchers(commands):
@@ -51,11 +51,19 @@ def test_a_task_that_says_nothing_is_only_evaluated():
     assert launchers(suggested('embedding/skip_gram.py', **mine)) == ['train', 'evaluate']
 
 
-def test_a_run_is_continued_for_as_many_steps_again_with_its_overrides_and_its_extensions():
-    path = str(ROOT / 'experiments/embedding/skip_gram.py')
-    launched = Launched(path, 'runs/a', ['--config.seed=1'], extensions=['--extend=rewarmed:70'])
-    (line,) = (line for line in what_next(launched, load_config(path) | {'steps': 140}) if 'continue it' in line)
-    assert line.endswith(' --config.seed=1 --workdir=runs/a --extend=rewarmed:70 --extend=rewarmed:140')
+def test_a_run_is_continued_for_as_many_steps_again_by_its_folder_alone():
+    mine = {'steps': 140, 'logging': [{'use': 'my_sinks:Mine'}]}
+    _, _, *arguments = suggested('embedding/skip_gram.py', **mine)['continue it']
+    assert arguments == ['--workdir=runs/a', '--extend=rewarmed:140', '--trust=my_sinks:Mine']
+
+
+@pytest.mark.long
+def test_a_part_swapped_for_that_of_pretrained_weights_is_said():
+    config = load_config(str(ROOT / 'experiments/causal_lm/quickstart.py'))
+    with mock.patch('saccade.train.next_steps._fits', return_value=True):  # the weights are not there
+        (line,) = (line for line in what_next('runs/a', config | {'init_from': 'runs/b'}) if 'change a part' in line)
+    assert line.endswith('  # the weights of runs/b were trained with another position')
+    assert all('#' not in line for line in what_next('runs/a', config))
 
 
 @pytest.mark.parametrize('workdir', ODD)

@@ -16,6 +16,7 @@ from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Sweep, SweepRun
 from saccade.train.process.terminal import say, verbatim
 
+COLUMNS = ('run', 'status', 'step', 'loss', 'tokens/s', 'minutes')
 _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': 'dim'}
 
 
@@ -51,61 +52,37 @@ class Lines:
             self.say(summary(self._sweep))
 
 
-class Board:
-    """Live table of the runs, redrawn while they run. A context manager."""
+class SweepProgress:
+    """Progress of the runs of a sweep, in words. It counts the time of runs whose beginning it is told."""
 
-    def __init__(self, console: Console, folder: SweepFolder) -> None:
-        self._console, self._folder = console, folder
+    def __init__(self, folder: SweepFolder) -> None:
+        self._folder = folder
         self._since: dict[str, float] = {}
-        self._live = Live(console=console, auto_refresh=False)
-
-    def say(self, text: str) -> None:
-        """Print a line above the table."""
-        say(self._console, text)
 
     def changed(self, run: SweepRun) -> None:
         """Store the time at which a run began."""
         if run.status == 'running':
             self._since[run.name] = time.monotonic()
 
-    def refresh(self, sweep: Sweep) -> None:
-        """Draw the table with as many rows as fit, and the summary below it."""
-        room = self._console.height - 2  # minus the summary and the cursor below the table
-        rows = max(room - 1, 1)
-        table = self._table(sweep, rows)
-        while rows > 1 and (lines := len(self._console.render_lines(table))) > room:  # a long name takes several lines
-            rows = max(min(rows * room // lines, rows - 1), 1)
-            table = self._table(sweep, rows)
-        self._live.update(Group(table, Text(', '.join([summary(sweep), *self._left(sweep)]))), refresh=True)
+    def row(self, run: SweepRun) -> list[str]:
+        """Return the columns of a run, as in `COLUMNS`."""
+        record = self._folder.progress(run) if run.status != 'waiting' else {}
+        seconds = self._seconds(run)
+        return [
+            run.name,
+            run.status,
+            f'{record.get("step", 0):,}/{run.steps:,}',
+            f'{record["loss"]:z.4f}' if 'loss' in record else '',
+            f'{record["tokens_per_second"]:,.0f}' if 'tokens_per_second' in record else '',
+            f'{seconds / 60:.1f}' if seconds is not None else '',
+        ]
 
-    def __enter__(self) -> 'Board':
-        self._live.start()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._live.stop()
-
-    def _table(self, sweep: Sweep, rows: int) -> Table:
-        table = Table(box=None, pad_edge=False)
-        table.add_column('run', overflow='fold')  # names differ at their ends, which an ellipsis would hide
-        table.add_column('status')
-        for column in ('step', 'loss', 'tokens/s', 'minutes'):
-            table.add_column(column, justify='right')
-        for run in shown(sweep.runs, rows):
-            record = self._folder.progress(run) if run.status != 'waiting' else {}
-            seconds = self._seconds(run)
-            table.add_row(
-                verbatim(run.name),
-                Text(run.status, _STYLES[run.status]),
-                f'{record.get("step", 0):,}/{run.steps:,}',
-                f'{record["loss"]:z.4f}' if 'loss' in record else '',
-                f'{record["tokens_per_second"]:,.0f}' if 'tokens_per_second' in record else '',
-                f'{seconds / 60:.1f}' if seconds is not None else '',
-            )
-        return table
+    def line(self, sweep: Sweep) -> str:
+        """Return the number of runs in each state, and the time left."""
+        return ', '.join([summary(sweep), *self._left(sweep)])
 
     def _seconds(self, run: SweepRun) -> float | None:
-        """Return the seconds a run has taken; None if this display did not see it begin and it has no record."""
+        """Return the seconds a run has taken; None if its beginning is not known and it has no record."""
         if run.status == 'running' and run.name in self._since:
             return time.monotonic() - self._since[run.name]
         return run.seconds if run.status == 'finished' else None
@@ -124,6 +101,51 @@ class Board:
         if not (left and taken):
             return []
         return [f'about {left * seconds / taken / max(len(steps), 1) / 60:.0f} minutes left']
+
+
+class Board:
+    """Live table of the runs, redrawn while they run. A context manager."""
+
+    def __init__(self, console: Console, folder: SweepFolder) -> None:
+        self._console, self._progress = console, SweepProgress(folder)
+        self._live = Live(console=console, auto_refresh=False)
+
+    def say(self, text: str) -> None:
+        """Print a line above the table."""
+        say(self._console, text)
+
+    def changed(self, run: SweepRun) -> None:
+        """Store the time at which a run began."""
+        self._progress.changed(run)
+
+    def refresh(self, sweep: Sweep) -> None:
+        """Draw the table with as many rows as fit, and the summary below it."""
+        room = self._console.height - 2  # minus the summary and the cursor below the table
+        rows = max(room - 1, 1)
+        table = self._table(sweep, rows)
+        while rows > 1 and (lines := len(self._console.render_lines(table))) > room:  # a long name takes several lines
+            rows = max(min(rows * room // lines, rows - 1), 1)
+            table = self._table(sweep, rows)
+        self._live.update(Group(table, Text(self._progress.line(sweep))), refresh=True)
+
+    def __enter__(self) -> 'Board':
+        self._live.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.stop()
+
+    def _table(self, sweep: Sweep, rows: int) -> Table:
+        table = Table(box=None, pad_edge=False)
+        for number, column in enumerate(COLUMNS):
+            # Names differ at their ends, which an ellipsis would hide.
+            table.add_column(
+                column, overflow='ellipsis' if number else 'fold', justify='left' if number < 2 else 'right'
+            )
+        for run in shown(sweep.runs, rows):
+            name, status, *numbers = self._progress.row(run)
+            table.add_row(verbatim(name), Text(status, _STYLES[status]), *numbers)
+        return table
 
 
 def display(console: Console, folder: SweepFolder) -> Lines | Board:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from saccade.sweep.engine import Engine, Event, Job
 from saccade.sweep.folder import SweepFolder
+from saccade.sweep.live_board import LiveBoard
 from saccade.sweep.program import program_of
 from saccade.sweep.record import Sweep, SweepRun
 from saccade.train.process.processes import stop_signal
@@ -75,6 +76,7 @@ class Conductor:
         """
         self.sweep = sweep
         self._folder, self._command, self._display = folder, tuple(command), display
+        self._page = LiveBoard(folder)
         self._began: dict[str, float] = {}
 
     def conduct(self, engine: Engine, stopped: Callable[[], bool]) -> Sweep:
@@ -96,11 +98,13 @@ class Conductor:
             left -= {event.name for event in engine.poll() if self._note(event)}
             if time.monotonic() - drawn >= _REFRESH:
                 self._display.refresh(self.sweep)
+                self._page.refresh(self.sweep)
                 drawn = time.monotonic()
             time.sleep(_POLL)
         for event in engine.stop():
             self._note(event, stopping=True)
         self._display.refresh(self.sweep)
+        self._page.close(self.sweep)
         return self.sweep
 
     def _note(self, event: Event, stopping: bool = False) -> bool:
@@ -122,7 +126,9 @@ class Conductor:
     def _change(self, run: SweepRun, **changes: object) -> None:
         self.sweep = self.sweep.changed(run.name, **changes)
         self._folder.write(self.sweep)
-        self._display.changed(next(changed for changed in self.sweep.runs if changed.name == run.name))
+        now = next(changed for changed in self.sweep.runs if changed.name == run.name)
+        self._display.changed(now)
+        self._page.changed(now)
 
 
 def last_lines(log: Path, count: int = LAST_LINES) -> tuple[str, ...]:

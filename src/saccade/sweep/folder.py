@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, sweep_file, write_sweep
-from saccade.train.log.log import OUTCOME, read, solved_step
+from saccade.train.log.log import is_finished, read
 from saccade.train.log.provenance import read as starts
 from saccade.train.process.lock import locked
 from saccade.train.workdir import Workdir, absolute, differing
@@ -24,7 +24,6 @@ from saccade.types import UserError
 TUNING = 'tuning'  # subfolder of the search before the sweep
 SIZING = 'sizing'  # subfolder of the short runs that are timed first
 RUNG = 'steps='  # prefix of the folders of a search's rounds, if it has several
-_NOT_EVALUATED = ('train', 'plan', OUTCOME)  # splits whose records do not show the end of a run
 
 
 @dataclass(frozen=True)
@@ -131,9 +130,7 @@ class SweepFolder:
 
     def finished(self, run: SweepRun) -> bool:
         """True if a run was evaluated after its last step, or after the step at which it solved its task."""
-        records = _records(Workdir(self.run(run)).metrics)
-        end = solved_step(records) or run.steps
-        return any(record['step'] >= end and record.get('split') not in _NOT_EVALUATED for record in records)
+        return is_finished(_records(Workdir(self.run(run)).metrics), run.steps)
 
     @contextmanager
     def held(self, say: Callable[[str], Any]) -> Iterator[int]:

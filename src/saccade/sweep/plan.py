@@ -39,7 +39,8 @@ from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun
 from saccade.sweep.sizes import size_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
-from saccade.train.config import PREFIX, load_config, run_file, value_of
+from saccade.train.config import PREFIX, load_config, value_of
+from saccade.train.config_file import run_file
 from saccade.train.declared import declared
 from saccade.train.experiment import Experiment
 from saccade.train.process.terminal import verbatim

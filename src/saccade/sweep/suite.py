@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.sweep.plan import as_overrides
-from saccade.train.config import run_file
+from saccade.train.config_file import run_file
 from saccade.types import UserError
 
 _NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # also a folder's name

@@ -23,38 +23,32 @@ override sets every matching field in the config:
 """
 
 import ast
+import contextlib
 import difflib
 import functools
-import itertools
 import re
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
-from inspect import Parameter, signature
-from os.path import isfile
 from pathlib import Path
 from typing import Any
 
+from absl import flags
 from ml_collections import ConfigDict
 
 from saccade.build import defaults, fields, load_target, plain, require_range, shortened
 from saccade.data.cache import spec
 from saccade.nearest import ours
+from saccade.train.config_file import RESOLVED, read_config, unshared
 from saccade.train.experiment import Experiment
 from saccade.train.init.inherit import inherit
-from saccade.train.process.given import path_of
 from saccade.types import Part, UserError
 
 PREFIX = '--config.'
 _ANY = '**'  # matches any number of names in the path of a field
 # Fields that determine the model, applied first so that other overrides may change it.
 _BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
-_FOLDERS = itertools.count()  # a config file may load another
-_DEEPEST = 100  # levels of a config
 _EXAMPLE = 80  # characters of a value repeated in a message
 # Types of values in a config, for field types that differ from them.
 _IN_CONFIG = {Part: dict, ConfigDict: dict, tuple: list}
@@ -65,22 +59,21 @@ def _ignore(line: str) -> None:
 
 
 def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], None] = _ignore) -> dict[str, Any]:
-    """Return the resolved config of a file with `get_config()`, after overrides of the form `--config.a.b=value`.
+    """Return the resolved config of a file, after overrides of the form `--config.a.b=value`.
 
     Args:
+        path: a Python file with `get_config()`, JSON or YAML, as for `read_config`.
         say: called with one line for each class that was replaced: the fields that were kept and dropped.
 
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
     """
-    config = run_file('config', path, 'get_config')[0]
-    if not isinstance(config, Mapping | ConfigDict):
-        raise UserError(f'--config={path}: get_config() must return a ConfigDict, not {shortened(config)}')
-    config = config if isinstance(config, ConfigDict) else ConfigDict(config)
+    config = read_config(path)
     before = [override for override in overrides if override.partition('=')[0].removeprefix(PREFIX) in _BEFORE_MODEL]
     for override in before:
         _apply(config, override)
-    inherit(config)
+    if before or Path(path).suffix != RESOLVED:  # else an inherited model is there, with its overrides
+        inherit(config)
     try:
         for override in overrides:
             _apply(config, override, say)
@@ -101,139 +94,6 @@ def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
     return plain(changed)
 
 
-def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
-    """Run the Python file of a flag; return a copy of its function's result, and the file's docstring.
-
-    The file may import installed modules, including `saccade.experiments`, and files next to it (`from .base import
-    x`).
-
-    Raises:
-        UserError: no file can have this path, or the file does not exist, is not Python, imports a missing module, or
-            does not define the function; the function needs arguments, or returns an invalid config.
-    """
-    where, path = f'--{flag}={path}', _resolved_path(flag, path)
-    if Path(path).suffix == '.json':
-        raise UserError(
-            f'{where}: this is JSON; a Python file that defines {function}() is needed. To resume a run, repeat the '
-            'command that started it, with its --config=FILE.py and --workdir=FOLDER'
-        )
-    code = _compiled(where, path)
-    with _package_of(Path(path)) as package:
-        names = {'__name__': f'{package}.__config__', '__package__': package, '__file__': path}
-        try:
-            exec(code, names)
-            returned = _called(where, names, function)
-        except SystemExit:
-            raise UserError(f'{where}: it exits the program; it must define {function}() and return') from None
-        except SyntaxError as error:  # in a file that it imports
-            place = f'{Path(error.filename).name}: line {error.lineno}: ' if error.filename else ''
-            raise UserError(f'{where}: {place}{error.msg}') from None
-        except ImportError as error:
-            said = str(error).replace(f'{package}.', '.')
-            raise UserError(
-                f'{where}: {said}; it may import installed modules, and a file next to it by `from .name import ...`'
-            ) from error
-        return _unshared(returned, f'{where}: {function}()'), names.get('__doc__') or ''
-
-
-def _called(where: str, names: Mapping[str, Any], function: str) -> Any:
-    """Call the function that a file defines.
-
-    Raises:
-        UserError: the file does not define it, or it needs arguments.
-    """
-    if not callable(names.get(function)):
-        raise UserError(f'{where}: it defines no {function}()')
-    needed = [name for name, parameter in signature(names[function]).parameters.items() if _is_needed(parameter)]
-    if needed:
-        raise UserError(f'{where}: {function}() must take no arguments; it needs {", ".join(needed)}')
-    return names[function]()
-
-
-def _resolved_path(flag: str, path: str) -> str:
-    """Return the path of a file: as given, or of a shipped one by name: causal_lm/quickstart, heads for a sweep.
-
-    Raises:
-        UserError: no file can have this path.
-    """
-    whole = path_of(flag, path)
-    if whole.exists():
-        return str(whole)
-    shipped = Path(str(files('saccade.experiments')))
-    name = f'{path.removeprefix("experiments/").removesuffix(".py")}.py'
-    folders = (shipped, shipped / f'{flag}s')  # sweeps/ and suites/ for --sweep and --suite
-    return next((str(folder / name) for folder in folders if isfile(folder / name)), path)
-
-
-def _compiled(where: str, path: str) -> types.CodeType:
-    try:
-        return compile(Path(path).read_bytes(), path, 'exec')
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise UserError(f'{where}: there is no such file; those we ship are under experiments/{_near(path)}') from None
-    except OSError as error:
-        raise UserError(f'{where}: cannot be read ({error.strerror})') from error
-    except SyntaxError as error:
-        place = f'{Path(path).name}: line {error.lineno}: ' if error.lineno else 'not Python: '
-        raise UserError(f'{where}: {place}{error.msg}') from None
-    except (ValueError, OverflowError, MemoryError, RecursionError) as error:
-        raise UserError(f'{where}: not Python: {error or "nested too deep"}') from None
-
-
-def _is_needed(parameter: Parameter) -> bool:
-    return parameter.default is Parameter.empty and parameter.kind not in (
-        Parameter.VAR_POSITIONAL,
-        Parameter.VAR_KEYWORD,
-    )
-
-
-def _near(path: str) -> str:
-    """Return a suggestion for a message: the shipped experiment with the most similar name, or ''."""
-    shipped = Path(str(files('saccade.experiments')))
-    names = [str(file.relative_to(shipped).with_suffix('')) for file in shipped.glob('*/[a-z]*.py')]
-    match = difflib.get_close_matches(path.removeprefix('experiments/').removesuffix('.py'), names, n=1)
-    return f"; did you mean '{match[0]}'?" if match else ''
-
-
-@contextmanager
-def _package_of(file: Path) -> Iterator[str]:
-    """Context with a package whose modules are the files next to this one; they are unloaded after it."""
-    package = types.ModuleType(f'saccade_config_files_{next(_FOLDERS)}')
-    package.__path__ = [str(file.resolve().parent)]
-    sys.modules[package.__name__] = package
-    try:
-        yield package.__name__
-    finally:
-        for name in [name for name in sys.modules if name.partition('.')[0] == package.__name__]:
-            del sys.modules[name]
-
-
-def _unshared(value: Any, where: str, above: tuple[int, ...] = ()) -> Any:
-    """Return a copy in which no config object is shared, since a file may use one in several places.
-
-    Otherwise an override of one would change all. References are the way to change several together.
-
-    Args:
-        where: place of the value, for messages.
-        above: identities of the containers of the value.
-
-    Raises:
-        UserError: a container contains itself or is nested too deep, or a key is not text.
-    """
-    if not isinstance(value, ConfigDict | dict | list | tuple):
-        return value
-    if id(value) in above or len(above) == _DEEPEST:
-        raise UserError(f'{where}: it contains itself, or is nested more than {_DEEPEST} deep')
-    above = (*above, id(value))
-    if isinstance(value, list | tuple):
-        return [_unshared(held, f'{where}[{number}]', above) for number, held in enumerate(value)]
-    items = value.items(preserve_field_references=True) if isinstance(value, ConfigDict) else value.items()
-    for key, _ in items:
-        if not isinstance(key, str):
-            raise UserError(f'{where}: the name of a field must be text, not {shortened(key)}')
-    made = ConfigDict if isinstance(value, ConfigDict) else dict
-    return made({key: _unshared(held, f'{where}.{key}', above) for key, held in items})
-
-
 def value_of(config: Mapping[str, Any], field: str) -> Any:
     """Return the value of a dotted field of a resolved config, or its default.
 
@@ -242,6 +102,25 @@ def value_of(config: Mapping[str, Any], field: str) -> Any:
     """
     *parents, name = field.split('.')
     return _group(ConfigDict(config), parents).value(name)
+
+
+def field_called(name: str, path: str | None) -> str | None:
+    """Return the field of a config that a flag of this name is likely to mean, as 'config.schedule.peak' for 'lr'.
+
+    Args:
+        path: file of the config; None for the fields that every config has.
+    """
+    config = ConfigDict()
+    if path is not None:
+        with contextlib.suppress(UserError):
+            config = ConfigDict(load_config(path))
+    return min(_places(config, ours(name)), key=lambda place: place.count('.'), default=None)
+
+
+def _places(config: ConfigDict, name: str) -> list[str]:
+    """Return the fields of this name in a whole config, as 'config.model.width'."""
+    whole = _Group(config, 'config', Experiment, root=config)
+    return [f'{group.path}.{name}' for group in whole.everywhere() if name in group.keys]
 
 
 def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _ignore) -> None:
@@ -340,12 +219,12 @@ class _Group:
         """Return a suggestion for a message: another name here, this name elsewhere, or the most similar name."""
         if not self.keys:
             return 'there are no fields below it'
+        if name in flags.FLAGS and self.path == 'config':
+            return f'did you mean the flag --{name}?'
         if ours(name) in self.keys:
             return f"did you mean '{ours(name)}'?"
-        whole = _Group(self.root, 'config', Experiment, root=self.root)
-        places = [f'--{group.path}.{ours(name)}' for group in whole.everywhere() if ours(name) in group.keys]
-        if places:
-            return f'did you mean {min(places, key=lambda place: place.count("."))}?'
+        if places := _places(self.root, ours(name)):
+            return f'did you mean --{min(places, key=lambda place: place.count("."))}?'
         match = difflib.get_close_matches(name, self.keys, n=1, cutoff=0.5)
         return f"did you mean '{match[0]}'?" if match else f'there are {", ".join(self.keys)}'
 
@@ -438,7 +317,7 @@ def _parsed(text: str, kinds: set[type], where: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         value = text
-    value = _unshared(value, where)
+    value = unshared(value, where)
     kind = _IN_CONFIG.get(type(value), type(value))
     if kind is int and int not in kinds and float in kinds:
         return float(value)

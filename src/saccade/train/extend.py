@@ -10,7 +10,9 @@ import numpy as np
 
 from saccade.train.experiment import Experiment
 from saccade.train.extension_schedule import WAYS, rates_of
+from saccade.train.log.log import is_finished, read
 from saccade.train.setup import learning_rate
+from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 
@@ -41,6 +43,20 @@ def extends(there: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     old, new = ([_in_float32(spec) for spec in config.get('extended', ())] for config in (there, asked))
     added = new[len(old) :]
     return new[: len(old)] == old and (not added or added[0]['after'] == there['steps'])
+
+
+def is_under_way(workdir: Workdir, config: Mapping[str, Any], asked: Sequence[str]) -> bool:
+    """Return True if the requested extensions are the last ones of a run's config, and the run has not finished them.
+
+    Args:
+        config: the recorded config of the run.
+        asked: extensions of the form WAY:STEPS.
+    """
+    specs = config.get('extended', ())
+    ways = {f'train.extension_schedule:{extension.__name__}': way for way, extension in WAYS.items()}
+    ends = [*(spec['after'] for spec in specs[1:]), config['steps']]
+    there = [f'{ways.get(spec["use"])}:{end - spec["after"]}' for spec, end in zip(specs, ends, strict=False)]
+    return there[-len(asked) :] == list(asked) and not is_finished(read(workdir.metrics), config['steps'])
 
 
 def _in_float32(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,14 +6,13 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
-from saccade.train.config import PREFIX, load_config
+from saccade.train.config import PREFIX, overridden
 from saccade.train.experiment import Experiment
 from saccade.train.program import program_digest
 from saccade.train.setup import ExperimentCost
@@ -37,51 +36,34 @@ SWAPS = (
 _FITS: dict[tuple[str, ...], bool] = {}  # of this process: runs of one program share the result, which takes a trace
 
 
-@dataclass(frozen=True)
-class Launched:
-    """Launch of a run: its command line.
-
-    Attributes:
-        path: of the experiment's file, from which the config was made together with the overrides.
-        workdir: the run's folder, as given.
-        overrides: of the form --config.FIELD=VALUE.
-        flags: other flags that such a run needs, as --trust=my_lab:Mine.
-        extensions: steps added to the run, of the form --extend=WAY:STEPS.
-    """
-
-    path: str
-    workdir: str
-    overrides: Sequence[str] = ()
-    flags: Sequence[str] = ()
-    extensions: Sequence[str] = ()
-
-    def command(self, workdir: str, *further: str) -> str:
-        """Return the command that trains in a folder, with further arguments."""
-        files = f'--config={self.path}', *self.flags, *self.overrides, f'--workdir={workdir}'
-        return quoted(_python(), 'launch/train.py', *files, *further)
-
-
-def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
+def what_next(workdir: str, config: Mapping[str, Any]) -> list[str]:
     """Return suggested commands after a finished run, commands of its task included.
 
     Args:
-        config: resolved config of the run.
+        workdir: the run's folder, as given.
+        config: resolved config of the run, as its folder holds it.
     """
     then = getattr(build(config['task'], 'config.task')(), 'then', {})
     then = {what: command for what, command in then.items() if '{inputs}' not in command or _has_examples(config)}
-    modules = foreign({name: held for name, held in config.items() if name != 'logging'})
-    opening = quoted(f'--workdir={launched.workdir}', *([f'--trust={",".join(modules)}'] if modules else []))
-    python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'
+    opening = quoted(f'--workdir={workdir}', *_trusting({name: config[name] for name in config if name != 'logging'}))
+    training = quoted(f'--workdir={workdir}', f'--extend=rewarmed:{config["steps"]}', *_trusting(config))
+    python = quoted(_python())
     commands = {
-        'continue it': launched.command(launched.workdir, *launched.extensions, more),
-        **{what: f'{python} {_with_examples(command, launched, config)} {opening}' for what, command in then.items()},
+        'continue it': f'{python} launch/train.py {training}',
+        **{what: f'{python} {_with_examples(command, workdir, config)} {opening}' for what, command in then.items()},
         'evaluate it': f'{python} launch/evaluate.py {opening}',
-        **_swapped(launched, config),
+        **_swapped(workdir, config),
     }
     return [
-        f'The run is in {launched.workdir}. What to try next:',
+        f'The run is in {workdir}. What to try next:',
         *(f'  {what:<{_LABEL}} {command}' for what, command in commands.items()),
     ]
+
+
+def _trusting(config: Mapping[str, Any]) -> list[str]:
+    """Return the flag that trusts the user's own parts in a config; empty if there are none."""
+    names = foreign(config)
+    return [f'--trust={",".join(names)}'] if names else []
 
 
 def _has_examples(config: Mapping[str, Any]) -> bool:
@@ -89,7 +71,7 @@ def _has_examples(config: Mapping[str, Any]) -> bool:
     return hasattr(build(config['data'], 'config.data')(), 'example')
 
 
-def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) -> str:
+def _with_examples(command: str, workdir: str, config: Mapping[str, Any]) -> str:
     """Return a command of a task with {inputs}, {prompt}, {text(s)} and {nearest} replaced by flags of this run."""
     sample, examples = config.get('sample') or {}, []
     if '{inputs}' in command:
@@ -102,7 +84,7 @@ def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) 
         tokenizer = build(config['data']['tokenizer'], 'config.data.tokenizer')()
         examples = [('text', text) for text in getattr(tokenizer, 'examples', ('Return a list.', 'Close the file.'))]
     if '{nearest}' in command:
-        examples = [('nearest', _frequent_word(absolute(launched.workdir)))]
+        examples = [('nearest', _frequent_word(absolute(workdir)))]
     flags = quoted(*(f'--{name}={example}' for name, example in examples))
     return re.sub(r'\{\w+\}', lambda _: flags, command).strip()
 
@@ -115,16 +97,21 @@ def _frequent_word(folder: Path) -> str:
     return next(words, 'value')
 
 
-def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
+def _swapped(workdir: str, config: Mapping[str, Any]) -> dict[str, str]:
     """The same run with one part changed: the first of SWAPS that makes a difference and that the model can have."""
     for field, part in SWAPS:
         override, word = f'{PREFIX}{field}={ {"use": part} }', part.rpartition(':')[2].lower()
         try:
-            changed = load_config(launched.path, [*launched.overrides, override])
-            if changed['model'] != config['model'] and _fits(changed, config):
-                return {'change a part': launched.command(f'{launched.workdir}-{word}', override)}
+            changed = overridden(config, [override])
+            if changed['model'] == config['model'] or not _fits(changed, config):
+                continue
         except UserError:
             continue
+        files = f'--config={workdir}/config.json', *_trusting(config), f'--workdir={workdir}-{word}'
+        command = quoted(_python(), 'launch/train.py', *files, override)
+        name, weights = field.rpartition('.')[2], config.get('init_from')
+        note = f'  # the weights of {weights} were trained with another {name}' if weights else ''
+        return {'change a part': f'{command}{note}'}
     return {}
 
 

@@ -135,6 +135,11 @@ class Workdir:
         return self.path / 'events'
 
     @property
+    def live(self) -> Path:
+        """The page that is rewritten while the run trains, `live.html`."""
+        return self.path / 'live.html'
+
+    @property
     def lock(self) -> Path:
         """The file whose lock training holds."""
         return self.path / '.lock'

@@ -17,15 +17,16 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
     frame,
     label_ends,
     level,
     limits,
     marker,
     named,
+    points_on_hover,
     reaching,
 )
+from saccade.analysis.report.tables import places
 from saccade.analysis.report.words import metric_name
 
 _FEWEST = 3  # minimum points of a line
@@ -94,6 +95,7 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> ReportPicture:
     points = [point for line in lines.values() for point in line]
     xs, ys = zip(*points, strict=True)
     ends = reaching(limits(ys, kept=ys[0]), comparison.baseline)
+    digits = places(comparison)
     short = all(len(name) <= _LONGEST for name in lines)
     called = {name: name if short else str(number) for number, name in enumerate(lines, start=1)}
 
@@ -105,6 +107,7 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> ReportPicture:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for number, line in enumerate(lines.values(), start=1):
             axes.plot(*zip(*line, strict=True), color=colour(number), marker=marker(number))
+            points_on_hover(axes, line, digits)
         named(axes, field, metric_name(comparison.metric))
         axes.set_ylim(ends)
         level(axes, comparison.baseline, ends)
@@ -112,4 +115,4 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> ReportPicture:
         if len(lines) > 1:
             label_ends(axes, canvas, tips)
 
-    return ReportPicture(title, draw('across', title, paint, [NARROW, WIDE]))
+    return ReportPicture(title, 'across', paint, [NARROW, WIDE])

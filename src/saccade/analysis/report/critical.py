@@ -24,7 +24,18 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from saccade.analysis.report.compare import Comparison
-from saccade.analysis.report.drawing import FAINT, INK, NARROW, WIDE, Canvas, ReportPicture, colour, draw, marker, write
+from saccade.analysis.report.drawing import (
+    FAINT,
+    INK,
+    NARROW,
+    WIDE,
+    Canvas,
+    ReportPicture,
+    colour,
+    hover,
+    marker,
+    write,
+)
 from saccade.analysis.report.power import ALPHA, seeds_for
 from saccade.analysis.report.words import amount, counted
 
@@ -297,14 +308,14 @@ def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> ReportPictur
             y = -_BAR * (len(groups) + 0.5) - _LABEL * (1 + (place if first else count - 1 - place))
             edge, side = (0.9, 'right') if first else (count + 0.1, 'left')
             axes.plot([rank, rank, edge], [0, y, y], color=shade, lw=0.8, clip_on=False)
-            axes.plot([rank], [0], marker(number), color=shade, ms=6)
+            hover(f'{name}: mean rank {rank:.2f}', *axes.plot([rank], [0], marker(number), color=shade, ms=6))
             write(axes, edge, y, f' {name} ', ha=side, va='center', color=shade, fontsize=9)
 
-    svg = draw('critical', title, paint, [canvas.taller(height) for canvas in (NARROW, WIDE)])
+    canvases = [canvas.taller(height) for canvas in (NARROW, WIDE)]
     note = 'Dots on a bar are its variants.' if groups else ''
     if found_groups is None:
         note = f'There are more than {GROUPS} groups without significant differences; the table has the pairs.'
-    return ReportPicture(title, svg, note)
+    return ReportPicture(title, 'critical', paint, canvases, note)
 
 
 def _paint_line(axes: Axes, found: Critical, count: int) -> None:

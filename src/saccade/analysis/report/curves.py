@@ -18,16 +18,17 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
     frame,
     label_ends,
     level,
     limits,
     marker,
     named,
+    points_on_hover,
     reaching,
 )
 from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.tables import places
 from saccade.analysis.report.words import metric_name, time_unit
 
 _LONGEST = 12  # maximum characters of a name next to its line; longer names are replaced by their number in the key
@@ -155,13 +156,15 @@ def _picture(
     unit, label = time_unit(longest) if axis == 'time' else (1.0, _LABELS[axis])
     near = limits([value for line in drawn for value in _late(line, longest)], kept=float(drawn[0].mean[-1]))
     ends = reaching(near, series.baseline)
-    called = names(comparison)
+    called, digits = names(comparison), places(comparison)
 
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas, max(called.values(), key=len))
         for line in drawn:
             shade, x, every = colour(line.place), line.x / unit, max(len(line.x) // _MARKERS, 1)
             axes.plot(x, line.mean, color=shade, marker=marker(line.place), markevery=every, **line.style)
+            if series.points is None:
+                points_on_hover(axes, [*zip(x, line.mean, strict=True)], digits)
             axes.fill_between(x, line.low, line.high, color=shade, alpha=0.15, lw=0)
         named(axes, label, series.title)
         axes.set_ylim(ends)
@@ -171,7 +174,7 @@ def _picture(
 
     cut = any(not ends[0] <= value <= ends[1] for line in drawn for value in line.mean)
     note = 'Values of the first quarter and outliers may be cut off.' if cut else ''
-    return ReportPicture(title, draw(f'{series.name}-{axis.lower()}', title, paint, canvases), note)
+    return ReportPicture(title, f'{series.name}-{axis.lower()}', paint, canvases, note)
 
 
 def _late(line: LearningCurve, longest: float) -> list[float]:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SVG pictures for a page, with text as text elements and the colours of the page's style."""
 
+import functools
 import io
+import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,11 +15,13 @@ from typing import Any
 import matplotlib
 import numpy as np
 from markupsafe import Markup, escape
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter
 
+from saccade.analysis.report.words import fixed
 from saccade.train.process.terminal import printable
 
 # Six hues of Okabe and Ito's palette for the colour-blind (https://jfly.uni-koeln.de/color/), darkened for white pages;
@@ -25,7 +29,7 @@ from saccade.train.process.terminal import printable
 COLOURS = ('#0068a8', '#c04f00', '#007a59', '#b0508c', '#2b8cc4', '#a87400')
 MARKERS = ('o', 's', '^', 'D')
 GLYPHS = ('●', '■', '▲', '◆')
-INK, FAINT = '#101112', '#606162'
+INK, FAINT, PAGE = '#101112', '#606162', '#fefefe'
 
 Paint = Callable[[Axes, 'Canvas'], Any]
 
@@ -33,9 +37,11 @@ _STYLES = {
     **{colour: f'var(--variant-{number})' for number, colour in enumerate(COLOURS)},
     INK: 'var(--ink)',
     FAINT: 'var(--faint)',
+    PAGE: 'var(--page)',
 }
 _SETTINGS = {
     'svg.fonttype': 'none',
+    'pdf.fonttype': 42,  # letters that other programs can edit
     'text.usetex': False,
     'svg.hashsalt': 'saccade',
     'font.family': 'sans-serif',
@@ -58,21 +64,12 @@ _SETTINGS = {
     'axes.formatter.useoffset': False,
 }
 _FINE = re.compile(r'(?<=\d)(\.\d\d)\d+')  # digits past hundredths of a point: invisible, and half of a file
+_TITLED = re.compile(r'<g id="hover:([^"]*)">')
 _TICKS = 5  # maximum ticks per axis
 _POINTS = 72  # points per inch
+_ROOM = 0.08  # share of the height of an axis
+_HOVERED = 25  # points of a line with a text
 _LABEL = 0.07  # width of a number next to its point, as a share of the axes' width
-
-
-@dataclass(frozen=True)
-class ReportPicture:
-    """Picture in a page.
-
-    Attributes: title; svg, one element per page width; note, a caption.
-    """
-
-    title: str
-    svg: Markup
-    note: str = ''
 
 
 @dataclass(frozen=True)
@@ -91,6 +88,41 @@ class Canvas:
 NARROW = Canvas('narrow', 4.2, 3.6)
 WIDE = Canvas('wide', 8.6, 4.3)
 SMALL = Canvas('small', 4.2, 3.0)
+
+
+@dataclass(frozen=True)
+class ReportPicture:
+    """Picture in a page, and as a file of its own.
+
+    Attributes:
+        title: title in the page.
+        name: name of its file, and the beginning of its ids in the page.
+        paint: draws it.
+        canvases: one per page width, the widest last.
+        note: a caption.
+        words: text for readers who do not see it; by default the title.
+    """
+
+    title: str
+    name: str
+    paint: Paint
+    canvases: Sequence[Canvas]
+    note: str = ''
+    words: str = ''
+
+    @functools.cached_property
+    def svg(self) -> Markup:
+        """One SVG element per page width."""
+        return draw(self.name, self.words or self.title, self.paint, self.canvases)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the widest picture on white, as the content of a PDF and of an SVG file by the name of the file."""
+        with styled():
+            figure, pdf, svg = _figure(self.paint, self.canvases[-1]), io.BytesIO(), io.StringIO()
+            figure.savefig(pdf, format='pdf', bbox_inches='tight', metadata={'CreationDate': None})
+            figure.savefig(svg, format='svg', bbox_inches='tight', metadata={'Date': None})
+        content = _TITLED.sub(_title, svg.getvalue())
+        return {f'{self.name}.pdf': pdf.getvalue(), f'{self.name}.svg': content.encode()}
 
 
 def draw(name: str, title: str, paint: Paint, canvases: Sequence[Canvas]) -> Markup:
@@ -119,6 +151,17 @@ def marker(place: int) -> str:
 def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Text:
     """Write literal text, without math mode, at data coordinates or in another transform."""
     return axes.text(x, y, printable(text), parse_math=False, **style)
+
+
+def over_lines() -> dict[str, Any]:
+    """Return the style of a text that hides the lines behind it."""
+    return {'zorder': 5, 'bbox': {'facecolor': PAGE, 'edgecolor': 'none', 'pad': 0.5}}
+
+
+def hover(text: str, *artists: Artist) -> None:
+    """Show a text while the pointer is over some drawn objects."""
+    for artist in artists:
+        artist.set_gid(f'hover:{printable(text)}')
 
 
 def named(axes: Axes, across: str, along: str = '') -> None:
@@ -185,6 +228,12 @@ def spread(heights: Collection[float], gap: float) -> list[float]:
     return [float(height) for height in placed[np.argsort(order)]]
 
 
+def points_on_hover(axes: Axes, points: Sequence[tuple[float, float]], digits: int) -> None:
+    """Show the y of each point while the pointer is over it; of long lines, of evenly spaced points."""
+    for x, y in points[:: math.ceil(len(points) / _HOVERED) or 1]:
+        hover(fixed(y, digits), *axes.plot([x], [y], 'o', ms=9, alpha=0, zorder=6))
+
+
 def limits(values: Sequence[float], kept: float) -> tuple[float, float]:
     """Return limits of an axis that contain all values except outliers by Tukey's rule; `kept` is always contained.
 
@@ -207,11 +256,21 @@ def reaching(ends: tuple[float, float], value: float | None) -> tuple[float, flo
 
 
 def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str = 'baseline') -> None:
-    """Draw a labelled horizontal line at a value of y; nothing if it is outside the limits."""
-    if value is not None and ends[0] <= value <= ends[1]:
-        axes.axhline(value, color=FAINT, lw=1.0, ls=(0, (6, 3)), zorder=1)
-        above = dict(xytext=(-2, 3), textcoords='offset points', ha='right', color=FAINT, fontsize=8.5)
-        axes.annotate(name, (1, value), xycoords=axes.get_yaxis_transform(), **above)
+    """Draw a labelled horizontal line at a value of y; outside the limits, an arrow with the value."""
+    if value is None:
+        return
+    beyond, inside = value > ends[1], ends[0] <= value <= ends[1]
+    style = dict(textcoords='offset points', ha='right', color=FAINT, fontsize=8.5, annotation_clip=False)
+    if inside:
+        hover(f'{name} {value:.4g}', axes.axhline(value, color=FAINT, lw=1.0, ls=(0, (6, 3)), zorder=1))
+        place = axes.get_yaxis_transform()
+        axes.annotate(name, (1, value), xytext=(-2, 3), xycoords=place, **style, **over_lines())
+    else:
+        room = _ROOM * (ends[1] - ends[0])  # where the text hides no data
+        axes.set_ylim(ends[0] - room * (not beyond), ends[1] + room * beyond)
+        arrow, offset, side = ('↑', -2, 'top') if beyond else ('↓', 2, 'bottom')
+        place = dict(xytext=(-2, offset), xycoords='axes fraction', va=side)
+        axes.annotate(f'{name} {value:.4g} {arrow}', (1, float(beyond)), **place, **style, **over_lines())
 
 
 def _in_axes(axes: Axes, points: Sequence[tuple[float, float]]) -> np.ndarray:
@@ -238,15 +297,24 @@ def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple
 def _drawn(name: str, title: str, paint: Paint, canvas: Canvas) -> Markup:
     """Return an SVG element with the page's ids and colours; its text uses the reader's fonts."""
     with styled():
-        figure = Figure((canvas.width, canvas.height))
-        paint(figure.add_subplot(), canvas)
+        figure = _figure(paint, canvas)
         file = io.StringIO()
         figure.savefig(file, format='svg', transparent=True, metadata={'Date': None, 'Creator': None})
-    svg = file.getvalue()
+    svg = _TITLED.sub(_title, file.getvalue())
     body = re.sub(r'<metadata>.*?</metadata>', '', svg[svg.index('<svg') :], flags=re.DOTALL)
     view = re.search(r'viewBox="[^"]*"', body)[0]
     opening = f'<svg class="{canvas.name}" {view} role="img" aria-label="{escape(printable(title))}">'
     return Markup(re.sub(r'<[^>]*>', lambda tag: _tag(tag[0], name, opening), body))
+
+
+def _figure(paint: Paint, canvas: Canvas) -> Figure:
+    figure = Figure((canvas.width, canvas.height))
+    paint(figure.add_subplot(), canvas)
+    return figure
+
+
+def _title(found: re.Match[str]) -> str:
+    return f'<g><title>{found[1]}</title>'
 
 
 def _tag(tag: str, name: str, opening: str) -> str:

@@ -13,14 +13,16 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
+    hover,
     limits,
     marker,
     named,
+    over_lines,
     reaching,
     write,
 )
-from saccade.analysis.report.words import metric_name
+from saccade.analysis.report.tables import places, with_interval
+from saccade.analysis.report.words import fixed, metric_name
 
 _ROW = 0.42  # inches per row
 
@@ -32,7 +34,9 @@ def forest(comparison: Comparison) -> ReportPicture | None:
         return None
     baseline = comparison.baseline
     ends = reaching(limits([value for row in rows for value in _extent(row)], kept=rows[0].mean), baseline)
+    digits = places(comparison)
     dashed = baseline is not None and ends[0] <= baseline <= ends[1]
+    afar = baseline is not None and not dashed
     better = 'lower' if comparison.best == 'lowest' else 'higher'
     title = f'{metric_name(comparison.metric).capitalize()} at the end of training'
 
@@ -43,23 +47,35 @@ def forest(comparison: Comparison) -> ReportPicture | None:
         axes.spines['left'].set_visible(False)
         axes.axvline(rows[0].mean, color=FAINT, lw=0.8, ls=(0, (2, 3)))
         if dashed:
-            axes.axvline(baseline, color=FAINT, lw=1.0, ls=(0, (6, 3)))
+            line = axes.axvline(baseline, color=FAINT, lw=1.0, ls=(0, (6, 3)))
+            hover(f'baseline {fixed(baseline, digits)}', line)
+        if afar:
+            above, text = baseline > ends[1], f'baseline {fixed(baseline, digits)}'
+            x, side, text = (ends[1], 'right', f'{text} →') if above else (ends[0], 'left', f'← {text}')
+            write(axes, x, len(rows) - 0.35, text, ha=side, va='bottom', color=FAINT, fontsize=8.5, **over_lines())
         for height, row in enumerate(rows):
-            _paint_row(axes, height, row, ends)
+            _paint_row(axes, height, row, ends, digits)
 
-    svg = draw('forest', title, paint, [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)])
     cut = any(not ends[0] <= value <= ends[1] for row in rows for value in _extent(row))
-    notes = {'The dashed line is the baseline.': dashed, 'Arrows mark values outside the picture.': cut}
-    return ReportPicture(title, svg, ' '.join(note for note, holds in notes.items() if holds))
+    notes = {
+        'The dashed line is the baseline.': dashed,
+        'The baseline is outside the picture.': afar,
+        'Arrows mark values outside the picture.': cut,
+    }
+    canvases = [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)]
+    return ReportPicture(title, 'forest', paint, canvases, ' '.join(note for note, holds in notes.items() if holds))
 
 
-def _paint_row(axes: Axes, height: int, row: RankedVariant, ends: tuple[float, float]) -> None:
-    shade = colour(row.place)
-    write(axes, ends[0], height - 0.3, f'{row.place} {row.label}', va='bottom', fontsize=9, clip_on=True)
+def _paint_row(axes: Axes, height: int, row: RankedVariant, ends: tuple[float, float], digits: int) -> None:
+    shade, said = colour(row.place), f'{row.label}: {with_interval(row.mean, row.interval, digits)}'
+    text = f'{row.place} {row.label}'
+    write(axes, ends[0], height - 0.3, text, va='bottom', fontsize=9, clip_on=True, **over_lines())
     if row.interval:
-        axes.plot([row.interval.low, row.interval.high], [height, height], color=shade, lw=2.2, solid_capstyle='butt')
-    axes.plot(list(row.scores.values()), [height] * len(row.scores), '|', color=INK, ms=8, mew=0.8)
-    axes.plot([row.mean], [height], marker(row.place), color=shade, ms=7)
+        ends_of = [row.interval.low, row.interval.high]
+        hover(said, *axes.plot(ends_of, [height, height], color=shade, lw=2.2, solid_capstyle='butt'))
+    for seed, score in row.scores.items():
+        hover(f'seed {seed}: {fixed(score, digits)}', *axes.plot([score], [height], '|', color=INK, ms=8, mew=0.8))
+    hover(said, *axes.plot([row.mean], [height], marker(row.place), color=shade, ms=7))
     for end, arrow, beyond in (
         (ends[0], '<', min(_extent(row)) < ends[0]),
         (ends[1], '>', max(_extent(row)) > ends[1]),

@@ -17,15 +17,15 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
     frame,
     label_ends,
     limits,
     marker,
     named,
+    points_on_hover,
 )
 from saccade.analysis.report.interval import Interval, mean_intervals
-from saccade.analysis.report.tables import with_interval
+from saccade.analysis.report.tables import places, with_interval
 from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
 
 
@@ -113,9 +113,9 @@ def _picture(
     drawn = [(standing, cells) for standing, cells in rows if standing in comparison.pictured and None not in cells]
     values = [cell.mean for _, cells in drawn for cell in cells]
     if not drawn:
-        return ReportPicture(title, draw('lengths', title, lambda axes, canvas: frame(axes, canvas), [NARROW, WIDE]))
+        return ReportPicture(title, 'lengths', lambda axes, canvas: frame(axes, canvas), [NARROW, WIDE])
     ends = limits(values, kept=drawn[0][1][0].mean)
-    called = names(comparison)
+    called, digits = names(comparison), places(comparison)
 
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas, max(called.values(), key=len))
@@ -126,10 +126,11 @@ def _picture(
         for standing, cells in drawn:
             means = [cell.mean for cell in cells]
             axes.plot(tokens, means, color=colour(standing.place), marker=marker(standing.place))
+            points_on_hover(axes, [*zip(map(float, tokens), means, strict=True)], digits)
         named(axes, 'tokens of a sequence', metric_name(comparison.metric))
         axes.set_ylim(ends)
         tips = [(float(tokens[-1]), cells[-1].mean, standing.place) for standing, cells in drawn]
         label_ends(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
 
     cut = any(value > ends[1] for value in values)
-    return ReportPicture(title, draw('lengths', title, paint, [NARROW, WIDE]), 'Outliers are cut off.' if cut else '')
+    return ReportPicture(title, 'lengths', paint, [NARROW, WIDE], 'Outliers are cut off.' if cut else '')

@@ -33,9 +33,10 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
+    hover,
     marker,
     named,
+    over_lines,
     write,
 )
 from saccade.analysis.report.interval import Interval, Values, difference_intervals, mean_intervals
@@ -180,12 +181,12 @@ def picture(found: MarginTest) -> ReportPicture | None:
             shade, text = colour(each.row.place), f'{each.row.place} {each.row.label}'
             text += f': {each.verdict}' if each.verdict else ''
             axes.plot(_ends(each.bounds), [height, height], color=shade, lw=2.2, solid_capstyle='butt')
-            axes.plot([each.mean], [height], marker(each.row.place), color=shade, ms=7)
-            write(axes, 0.0, height - 0.3, text, va='bottom', fontsize=9, transform=axes.get_yaxis_transform())
+            said = f'{each.row.label}: {each.mean:+.4g} [{each.bounds.low:+.4g}, {each.bounds.high:+.4g}]'
+            hover(said, *axes.plot([each.mean], [height], marker(each.row.place), color=shade, ms=7))
+            place = axes.get_yaxis_transform()
+            write(axes, 0.0, height - 0.3, text, va='bottom', fontsize=9, transform=place, **over_lines())
 
-    return ReportPicture(
-        title, draw('margin', title, paint, [each.taller(0.6 + _ROW * len(rows)) for each in (NARROW, WIDE)])
-    )
+    return ReportPicture(title, 'margin', paint, [each.taller(0.6 + _ROW * len(rows)) for each in (NARROW, WIDE)])
 
 
 def _said(comparison: Comparison, rows: Sequence[BaselineDifference]) -> str:

@@ -16,7 +16,6 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
     frame,
     label_ends,
     level,
@@ -84,4 +83,4 @@ def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, L
         tips = [(*line[-1], str(place), colour(place)) for place, line in sorted(lines.items())]
         (numbered if single else label_ends)(axes, canvas, tips)
 
-    return ReportPicture(task, draw(name, f'{task}: {metric_name(comparison.metric)} by {label}', paint, [SMALL]))
+    return ReportPicture(task, name, paint, [SMALL], words=f'{task}: {metric_name(comparison.metric)} by {label}')

@@ -32,9 +32,9 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
     marker,
     named,
+    over_lines,
     write,
 )
 from saccade.analysis.report.interval import LEVEL, Interval
@@ -265,10 +265,11 @@ def picture(found: Multipliers) -> ReportPicture | None:
         named(axes, f'times cheaper than {found.over} (higher is better)')
         for height, (row, _) in enumerate(rows):
             place = axes.get_yaxis_transform()
-            write(axes, 0.0, height - 0.2, f'{row.place} {row.label}', va='bottom', fontsize=9, transform=place)
+            text = f'{row.place} {row.label}'
+            write(axes, 0.0, height - 0.2, text, va='bottom', fontsize=9, transform=place, **over_lines())
 
     canvases = [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)]
-    return ReportPicture(title, draw('multipliers', title, paint, canvases))
+    return ReportPicture(title, 'multipliers', paint, canvases)
 
 
 def _paint(axes: Axes, height: float, place: int, found: Multiplier, filled: bool) -> None:

@@ -24,7 +24,7 @@ from saccade.analysis.report.across import across
 from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
 from saccade.analysis.report.curves import curves, names, training
-from saccade.analysis.report.drawing import COLOURS, GLYPHS
+from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
 from saccade.analysis.report.effects import effects
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
@@ -123,6 +123,28 @@ def templates() -> jinja2.Environment:
     return environment
 
 
+def pictures(comparison: Comparison) -> list[ReportPicture]:
+    """Return the pictures of the page, each of which is also a file."""
+    tests, over, critical = margin.margin_test(comparison), multipliers(comparison), over_seeds(comparison)
+    swept, longer = across(comparison), lengths(comparison)
+    found = [
+        forest(comparison),
+        swept and swept.picture,
+        tests and margin.picture(tests),
+        critical and _ranks(comparison, critical),
+        over and picture(over),
+        longer and longer.picture,
+        *curves(comparison).values(),
+        *training(comparison),
+        *trade(comparison).pictures.values(),
+    ]
+    return [each for each in found if each is not None]
+
+
+def _ranks(comparison: Comparison, critical: Critical) -> ReportPicture | None:
+    return picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked})
+
+
 def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """Return the HTML page, with links relative to `folder`."""
     tuning, *searched = _tuning(comparison) or [None]
@@ -135,12 +157,14 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         tables=tables,
         overview=overview(comparison),
         verdict=verdict(comparison),
+        warning=warning(comparison),
+        latex=latex(comparison, now),
         origins=origins(comparison.study.trials),
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         forest=forest(comparison),
         critical=critical,
-        ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
+        ranks=critical and _ranks(comparison, critical),
         margins=margins,
         differences=margins and margin.picture(margins),
         bounded=BOUNDED,
@@ -186,6 +210,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         f'# {marked(comparison.study.title)}',
         marked(overview(comparison)),
         marked(verdict(comparison)),
+        f'**{marked(warning(comparison))}**' if warning(comparison) else '',
         *_origins(origins(comparison.study.trials)),
         table(tables.ranking(comparison)),
         *_margins(comparison),
@@ -224,11 +249,16 @@ def latex(comparison: Comparison, now: datetime) -> str:
     rows = found.table() if found else []
     lines = [comparison.study.title, source(comparison, now), *([found.said] if found else [])]
     comments = [f'% {printable(line)}'.replace('\n', ' ') for line in lines]
-    return '\n'.join([*comments, *(_tabular(each) for each in (tables.ranking(comparison), rows) if each)]) + '\n'
+    ranking, differences = ([list(map(_in_latex, row)) for row in each] for each in (tables.ranking(comparison), rows))
+    if comparison.ranked:  # the first row, in which the metric is the first column with an interval
+        column = next(number for number, head in enumerate(ranking[0]) if 'interval' in head)
+        number, space, interval = ranking[1][column].partition(' ')
+        ranking[1][column] = rf'\textbf{{{number}}}{space}{interval}'
+    return '\n'.join([*comments, *(_tabular(each) for each in (ranking, differences) if each)]) + '\n'
 
 
 def _tabular(rows: Sequence[Sequence[str]]) -> str:
-    heads, *others = (' & '.join(map(_in_latex, row)) + r' \\' for row in rows)
+    heads, *others = (' & '.join(row) + r' \\' for row in rows)
     columns = 'l' + 'r' * (len(rows[0]) - 1)
     return '\n'.join(
         [rf'\begin{{tabular}}{{{columns}}}', r'\toprule', heads, r'\midrule', *others, r'\bottomrule', r'\end{tabular}']
@@ -353,10 +383,12 @@ def verdict(comparison: Comparison) -> str:
     if alike:
         others_known = counted(len(known), 'other variant')
         said.append(
-            f'Its difference to {len(alike)} of {others_known} is within noise (the 95% interval includes zero).'
+            f'{len(alike)} of {others_known} may be as good: the 95% interval of the difference to it includes zero.'
         )
     elif known:
-        said.append('No interval of a difference to it includes zero.')
+        said.append(
+            'Each other variant is worse by more than the noise: no 95% interval of a difference includes zero.'
+        )
     said += _to_tell(alike)
     if unknown := len(others) - len(known):
         said.append(f'{counted(unknown, "variant")} without an interval, which needs two differing seeds.')
@@ -367,11 +399,25 @@ def verdict(comparison: Comparison) -> str:
         said.append(STOPPED)
     if comparison.declared.among == 'batch':
         said.append(f'{metric_name(comparison.metric).capitalize()} depends on batch_size: compare equal sizes.')
-    if comparison.baseline is not None:
+    if comparison.baseline is not None and not warning(comparison):
         behind = ', '.join(standing.variant for standing in comparison.behind)
-        baseline = f'the baseline ({fixed(comparison.baseline, tables.places(comparison))})'
+        baseline = _baseline(comparison)
         said.append(f'Not better than {baseline}: {behind}.' if behind else f'Every variant beats {baseline}.')
     return ' '.join(said)
+
+
+def warning(comparison: Comparison) -> str:
+    """Return a sentence if no variant beats the baseline; '' otherwise."""
+    if comparison.baseline is None or len(comparison.behind) < len(comparison.ranked) or not comparison.ranked:
+        return ''
+    return (
+        f'No variant beats {_baseline(comparison)}: a simpler predictor of the same data is as good or better, so '
+        'differences between these variants say little. Train longer, or larger models.'
+    )
+
+
+def _baseline(comparison: Comparison) -> str:
+    return f'the baseline ({fixed(comparison.baseline, tables.places(comparison))})'
 
 
 def _among(comparison: Comparison) -> str:

@@ -13,8 +13,8 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
-    draw,
     frame,
+    hover,
     level,
     limits,
     logarithmic,
@@ -23,7 +23,8 @@ from saccade.analysis.report.drawing import (
     numbered,
     reaching,
 )
-from saccade.analysis.report.words import amount, duration, metric_name, time_unit
+from saccade.analysis.report.tables import places as digits_of
+from saccade.analysis.report.words import amount, duration, fixed, metric_name, time_unit
 
 _COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds', 'state bytes': 'state_bytes'}
 _LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs', 'state bytes': 'bytes of decoding state'}
@@ -65,13 +66,18 @@ def _picture(
     unit, label = time_unit(max(costs)) if name == 'training time' else (1.0, _LABELS[name])
     places = [(cost / unit, row.mean) for row, cost in zip(rows, costs, strict=True)]
 
+    digits = digits_of(comparison)
+
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas)
         if name == 'state bytes':
             logarithmic(axes, costs)
         for row, (x, mean) in zip(rows, places, strict=True):
             bars = [[mean - min(row.scores.values())], [max(row.scores.values()) - mean]]
-            axes.errorbar(x, mean, yerr=bars, fmt=marker(row.place), color=colour(row.place), ms=6, elinewidth=1)
+            drawn = axes.errorbar(
+                x, mean, yerr=bars, fmt=marker(row.place), color=colour(row.place), ms=6, elinewidth=1
+            )
+            hover(f'{row.label}: {fixed(mean, digits)}, {label} {x:.4g}', drawn.lines[0])
         named(axes, label, metric_name(comparison.metric))
         axes.set_ylim(ends)
         level(axes, comparison.baseline, ends)
@@ -79,4 +85,4 @@ def _picture(
         labels = [(str(row.place), colour(row.place)) for row in rows]
         numbered(axes, canvas, [(*place, *text) for place, text in zip(places, labels, strict=True)])
 
-    return ReportPicture(title, draw(f'trade-{name.replace(" ", "-").lower()}', title, paint, [SMALL]))
+    return ReportPicture(title, f'trade-{name.replace(" ", "-").lower()}', paint, [SMALL])

@@ -22,26 +22,32 @@ from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 ANY = StudyQuestion()
+FIGURES = 'figures'  # subfolder of the pictures
 
 
 @dataclass(frozen=True)
 class RunsReport:
-    """Report of a folder of runs. Attributes: the comparison; paths of the files."""
+    """Report of a folder of runs. Attributes: the comparison; paths of the files, and of the pictures as files."""
 
     comparison: Comparison
     files: tuple[Path, ...]
+    figures: tuple[Path, ...]
 
     def summary(self) -> dict[str, Any]:
         """Return the comparison and the paths of the files as one JSON object."""
         found = effects(self.comparison)
         crossed = {'effects': [asdict(each) for each in found.effects]} if found else {}
-        return {**tables.summary(self.comparison), **crossed, 'files': [str(file) for file in self.files]}
+        return {**tables.summary(self.comparison), **crossed, **self._paths()}
+
+    def _paths(self) -> dict[str, list[str]]:
+        return {'files': list(map(str, self.files)), 'figures': list(map(str, self.figures))}
 
     def show(self, console: Console) -> None:
         """Print the ranking and the paths of the files."""
         console.print(verbatim(self.comparison.study.title, style='bold'))
         ran = origins(self.comparison.study.trials).lines()
-        for line in (page.overview(self.comparison), page.verdict(self.comparison), *ran):
+        warned = filter(None, [page.warning(self.comparison)])
+        for line in (page.overview(self.comparison), page.verdict(self.comparison), *warned, *ran):
             console.print(verbatim(line))
         over, test = multipliers(self.comparison), margin_test(self.comparison)
         # Columns that fit a terminal.
@@ -57,12 +63,12 @@ class RunsReport:
             console.print(verbatim(test.said))
         if over:
             console.print(verbatim(f'Multipliers over {over.over}: above 1 is cheaper for the same metric.'))
-        for file in self.files:
+        for file in (*self.files, *{figure.parent for figure in self.figures}):
             say(console, str(file))
 
 
 def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path | None = None) -> RunsReport:
-    """Compare the runs of a folder, and write index.html, report.md, report.tex, variants.csv and runs.csv.
+    """Compare the runs of a folder, and write index.html, report.md, table.tex, variants.csv, runs.csv and figures/.
 
     Args:
         workdir: a sweep's folder, or one whose subfolders are runs.
@@ -74,15 +80,17 @@ def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path |
     """
     comparison, now = compare(read_study(workdir), question), datetime.now().astimezone()
     folder = expanded(out).absolute() if out else comparison.study.folder / 'report'
+    figures = folder / FIGURES
     contents = {
-        'index.html': page.html(comparison, folder, now),
-        'report.md': page.markdown(comparison, folder, now),
-        'report.tex': page.latex(comparison, now),
-        'variants.csv': page.variants_csv(comparison),
-        'runs.csv': page.runs_csv(comparison),
+        folder / 'index.html': page.html(comparison, folder, now),
+        folder / 'report.md': page.markdown(comparison, folder, now),
+        folder / 'table.tex': page.latex(comparison, now),
+        folder / 'variants.csv': page.variants_csv(comparison),
+        folder / 'runs.csv': page.runs_csv(comparison),
     }
+    drawn = {figures / name: data for picture in page.pictures(comparison) for name, data in picture.files().items()}
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        write_atomically(folder / name, content)
-    return RunsReport(comparison, tuple(folder / name for name in contents))
+        figures.mkdir(parents=True, exist_ok=True)
+    for file, content in (drawn | contents).items():
+        write_atomically(file, content)
+    return RunsReport(comparison, tuple(contents), tuple(drawn))

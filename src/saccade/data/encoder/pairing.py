@@ -7,15 +7,19 @@ https://github.com/google-research/bert, create_pretraining_data.py; here a pair
 sentence longer than a row is cut. Labels are as in the published heads.
 """
 
+import functools
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from saccade.types import IGNORED, UserError
+from saccade.types import IGNORED
 
 __all__ = ['NextSentence', 'OnePassage', 'SentenceOrder']
+
+_LOG = logging.getLogger(__name__)
 
 Span = tuple[int, int]  # start and stop in the stream
 
@@ -72,25 +76,23 @@ class NextSentence:
     Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805
 
     A second text from another document has the same length as the one it replaces, and follows a first text there. In
-    BERT's code it fills the row, so its length would reveal the label.
+    BERT's code it fills the row, so its length would reveal the label. Of a single document, other passages replace
+    other documents, and a warning says so.
     """
 
     texts = 2
     classes = 2
 
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[TextPair]:
-        """Yield pairs of texts with the label 0, or 1 if the second text is from another document.
-
-        Raises:
-            UserError: there are fewer than two documents.
-        """
-        if len(documents) < 2:
-            raise UserError('data.pairing: NextSentence takes false pairs from other documents, but there is only one')
+        """Yield pairs of texts with the label 0, or 1 if the second text is from another document."""
         cuts = [
             (number, *_cut(passage, sentences, draw))
             for number, sentences in enumerate(documents)
             for passage in _passages(sentences, room)
         ]
+        if len(documents) == 1:
+            _say_one_document()
+            cuts = [(number, first, second) for number, (_, first, second) in enumerate(cuts)]
         seconds = _by_length((number, second) for number, _, second in cuts)
         for number, first, second in cuts:
             other = _elsewhere(seconds, number, second[1] - second[0], draw) if draw.random() < 0.5 else None
@@ -110,6 +112,15 @@ class SentenceOrder:
             for passage in _passages(sentences, room):
                 first, second = _cut(passage, sentences, draw)
                 yield TextPair(first, second, 0) if draw.random() < 0.5 else TextPair(second, first, 1)
+
+
+@functools.cache
+def _say_one_document() -> None:
+    """Warn once, not for each split and copy."""
+    _LOG.warning(
+        'data.pairing: there is only one document, so false pairs are from other passages of it; with '
+        "--config.data.divide='\\n\\n' each paragraph is a document"
+    )
 
 
 def _passages(sentences: np.ndarray, room: int) -> Iterator[Span]:

@@ -30,6 +30,7 @@ from saccade.types import Metrics, Sink, UserError
 
 OUTCOME = 'outcome'  # split of the record of whether a run has solved its task
 
+_NOT_EVALUATED = ('train', 'plan', OUTCOME)  # splits whose records do not show the end of a run
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 _TEXT = ('split', 'text')
 _IN_BAR = ('loss', 'tokens_per_second', 'mfu')
@@ -97,6 +98,7 @@ class Log:
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
         """
+        from saccade.train.log.live_page import LivePage
         from saccade.train.log.tensorboard import TensorBoard
 
         self._files: _Files | None = None
@@ -109,7 +111,7 @@ class Log:
                 '%s: lines up to step %d are missing: %d of %d are left; training continues',
                 *(Workdir(Path(workdir)).metrics, start, self._files.lines, lines),
             )
-        self._others = [Background(sink) for sink in (TensorBoard(), *sinks)]
+        self._others = [Background(sink) for sink in (TensorBoard(), LivePage(steps), *sinks)]
         for other in self._others:
             other.open(Path(workdir), config or {}, start)
         self._people = _People(display or Display(RunConsole()), steps, start)
@@ -191,6 +193,12 @@ def solved_step(records: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the step at which a run has solved its task and ended; None if it has not."""
     solved = (record['step'] for record in records if record.get('split') == OUTCOME and record.get('solved'))
     return max(solved, default=None)
+
+
+def is_finished(records: Sequence[Mapping[str, Any]], steps: int) -> bool:
+    """Return True if a run was evaluated after its last step, or after the step at which it solved its task."""
+    end = solved_step(records) or steps
+    return any(record['step'] >= end and record.get('split') not in _NOT_EVALUATED for record in records)
 
 
 class _Files:

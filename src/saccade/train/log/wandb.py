@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights & Biases log of a run, online, or stored in the run's folder until `wandb sync` sends it.
 
-    --config.logging="[{'use': 'train.log.wandb:WandB', 'project': 'heads'}]"
+    --wandb=heads
+    --config.logging="[{'use': 'train.log.wandb:WandB', 'project': 'heads', 'mode': 'offline'}]"
 
 A run that continues from a checkpoint keeps its id, which the run's folder stores. W&B drops records of a step that it
 has passed; so the axis of every chart is a separate metric `step`, and records of repeated steps have equal values on
@@ -28,7 +29,8 @@ FINISH_SECONDS = (
     60.0  # to send what is left when a run ends, less than `CLOSE_SECONDS`; the rest waits for `wandb sync`
 )
 
-_OFFLINE = "; without a network, 'mode': 'offline' stores the log in the run's folder"
+_USE = 'train.log.wandb:WandB'
+_OFFLINE = "; without a network, WANDB_MODE=offline stores the log in the run's folder"
 
 
 @dataclass
@@ -124,6 +126,14 @@ class WandB:
             self._wandb.setup(self._wandb.Settings(mode=mode))
         if not logged_in:
             raise UserError(f'WandB: not logged in: run `wandb login`, or set WANDB_API_KEY{_OFFLINE}')
+
+
+def logging_to(project: str, config: Mapping[str, Any]) -> str:
+    """Return the override that adds W&B to the sinks of a config, or changes the project of the sink that it has."""
+    sinks = [dict(sink) for sink in config.get('logging', ())]
+    mine = next((sink for sink in sinks if sink['use'].removeprefix('saccade.') == _USE), {'use': _USE})
+    others = [sink for sink in sinks if sink is not mine]
+    return f'--config.logging={[*others, mine | {"project": project}]}'
 
 
 def _library() -> Any:

@@ -5,6 +5,7 @@
 import difflib
 import math
 import os
+import shlex
 import sys
 import traceback
 import warnings
@@ -111,8 +112,17 @@ def _overrides(arguments: Sequence[str]) -> list[str]:
             raise UserError(
                 f'{shortened(argument)} is not a flag; write flags as --name=value and overrides as {PREFIX}field=value'
             )
-        name = argument.lstrip('-').partition('=')[0]
-        match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
-        hint = f"; did you mean '--{match[0]}'?" if match else '; --help lists the flags'
-        raise UserError(f'there is no flag {shortened(argument)}{hint}')
+        raise UserError(f'there is no flag {shortened(argument)}{_meant(argument)}')
     return list(arguments)
+
+
+def _meant(argument: str) -> str:
+    """Return a suggestion for an unknown flag: an override of the config's field of this name, or a similar flag."""
+    from saccade.train.config import field_called
+
+    name, _, value = argument.lstrip('-').partition('=')
+    field = field_called(name, flags.FLAGS['config'].value) if 'config' in flags.FLAGS else None
+    if field is not None:
+        return f'; write --{field}={shlex.quote(value) if value else "VALUE"}'
+    match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
+    return f"; did you mean '--{match[0]}'?" if match else '; --help lists the flags'
