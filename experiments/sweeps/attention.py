@@ -88,6 +88,13 @@ def mixers() -> dict[str, dict]:
         hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS, convolution=SHORT | dict(bias=False)),
+        kimi_delta_bounded=dict(
+            use='attention.kimi_delta:KimiDelta',
+            heads=HEADS,
+            convolution=SHORT | dict(bias=False),
+            decay_bound=5.0,
+            rate_init=dict(use='jax.nn.initializers:constant', value=0.0),
+        ),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
         rwkv7=dict(use='attention.rwkv7:RWKV7', heads=HEADS, decay_rank=16, rate_rank=16, gate_rank=32, value_rank=16),

@@ -21,6 +21,7 @@ RETENTION = {'use': 'attention.retention:Retention', **SIZES, 'position': {'use'
 SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 3, 'depthwise': True}
 MAMBA2 = {'use': 'attention.mamba2:Mamba2', **SIZES, 'convolution': SHORT}
 KIMI = {'use': 'attention.kimi_delta:KimiDelta', **SIZES, 'decay_rank': 3, 'gate_rank': 5}
+BOUNDED = KIMI | {'decay_bound': 5.0, 'decay_rank': None, 'gate_rank': None}
 PRODUCT = {'use': 'attention.delta_product:DeltaProduct', **SIZES, 'updates': 3}
 DELTA = {'use': 'attention.delta:Delta', **SIZES}
 MLSTM = {'use': 'attention.mlstm:MLSTM', **SIZES}
@@ -192,6 +193,25 @@ def test_kimi_delta_attention_is_its_equations(norm):
     assert_near(run(KIMI | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@without_the_norm_too('head_norm')
+def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_its_equations(norm):
+    params = params_of(BOUNDED | norm)
+    p, x, q, k, v = in_double(params)
+    steps = np.einsum('btd,dnh->btnh', x, p['step']) + p['step_bias']
+    kept = np.exp(-5 * sigmoid(np.exp(p['log_rate'])[:, None] * steps))
+    share = sigmoid(x @ p['write'])[:, :, None]
+    y = corrected(unit(silu(q)), unit(silu(k))[:, :, None], silu(v)[:, :, None], share, kept)
+    y = normed(y, p, 'head_norm') * sigmoid(np.einsum('btd,dnv->btnv', x, p['gate']))
+    assert_near(run(BOUNDED | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
+
+
+def test_a_decay_far_from_its_bound_is_a_decay_without_one():
+    params = params_of(BOUNDED)
+    slow = {**params, 'step': 0.1 * params['step'], 'step_bias': jnp.full((N, H), -12.0)}
+    bounded = run(BOUNDED, {**slow, 'log_rate': jnp.zeros(N)})
+    assert_near(bounded, run(BOUNDED | {'decay_bound': None}, {**slow, 'log_rate': jnp.full(N, np.log(5.0))}))
+
+
 @pytest.mark.long
 def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
     params = params_of(DELTA)
@@ -299,7 +319,7 @@ def test_mlstm_is_its_loop_where_gates_rise_and_fall_within_a_row(input_gate, fo
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('spec', [GATED_LINEAR, HGRN2, MAMBA2, KIMI, PRODUCT, MLSTM], ids=lambda spec: spec['use'])
+@pytest.mark.parametrize('spec', [GATED_LINEAR, HGRN2, MAMBA2, KIMI, BOUNDED, PRODUCT, MLSTM], ids=str)
 def test_the_chunk_changes_nothing(spec):
     params = params_of(spec)
     assert_near(run(spec | {'chunk': 64}, params), run(spec | {'chunk': 1}, params))
