@@ -95,6 +95,7 @@ def mixers() -> dict[str, dict]:
             decay_bound=5.0,
             rate_init=dict(use='jax.nn.initializers:constant', value=0.0),
         ),
+        gated_delta2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS, convolution=SHORT | dict(bias=False)),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
         rwkv7=dict(use='attention.rwkv7:RWKV7', heads=HEADS, decay_rank=16, rate_rank=16, gate_rank=32, value_rank=16),
