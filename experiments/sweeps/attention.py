@@ -98,6 +98,13 @@ def mixers() -> dict[str, dict]:
         gated_delta2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS, convolution=SHORT | dict(bias=False)),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
+        side_by_side=dict(
+            use='attention.side_by_side:SideBySide',
+            mixers=[
+                scores | dict(use='attention.multi_head:MultiHead', heads=HEADS // 2, head_width=32),
+                dict(use='attention.mamba2:Mamba2', heads=HEADS // 2, head_width=32, convolution=SHORT),
+            ],
+        ),
         rwkv7=dict(use='attention.rwkv7:RWKV7', heads=HEADS, decay_rank=16, rate_rank=16, gate_rank=32, value_rank=16),
     )
 
