@@ -113,6 +113,10 @@ def without_attention() -> dict[str, dict]:
     return dict(
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
         slstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.slstm:SLSTM', width=128)),
+        slstm_heads=dict(
+            use='recurrent.mixer.recurrent:Recurrent',
+            cell=dict(use='recurrent.cell.slstm:SLSTM', width=128, heads=HEADS),
+        ),
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
         lightweight_convolution=WIDE | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
         dynamic_convolution=WIDE | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
