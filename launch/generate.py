@@ -1,22 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generate text: continue a prompt with a language model, or chat with it.
+"""Generate text: continue a prompt with a language model or a masked diffusion model, or chat with it.
 
 python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
 python launch/generate.py --workdir=runs/a --prompt="def " --samples=16 --paged --page_size=64
 python launch/generate.py --workdir=runs/a --prompt="def " --beams=4
 python launch/generate.py --init_from=DIR --chat
+python launch/generate.py --workdir=runs/diffusion --prompt="def " --steps=64
 """
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from absl import flags
 
 from saccade.train.process.given import DTYPES, refuse_given
 from saccade.train.process.main import run_main
 from saccade.types import UserError
+
+if TYPE_CHECKING:
+    from saccade.decode.sample import Continuation
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
@@ -36,6 +42,7 @@ ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --be
 PAGED = flags.DEFINE_bool('paged', False, 'Keep the KV cache in pages; samples share the pages of the prompt.')
 PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of --paged.', 16, 256)
 PAGES = flags.DEFINE_integer('pages', None, 'Pages of the pool of --paged; default: enough for every sample.', 1)
+STEPS = flags.DEFINE_integer('steps', None, 'Steps of masked diffusion, for a model trained on it.', 1)
 SEED = flags.DEFINE_integer('seed', 0, 'Seed of sampling; equal seeds give equal texts.', 0, 2**32 - 1)
 SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # defaults come from a Hugging Face folder
 CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
@@ -52,6 +59,7 @@ def main(overrides: list[str]) -> None:
 
     from saccade.decode.beam import Beam
     from saccade.decode.chat import chat, typed_lines
+    from saccade.decode.diffuse import Diffuser
     from saccade.decode.generation import Generation
     from saccade.decode.paged import Paging
     from saccade.decode.sample import Writer
@@ -71,6 +79,11 @@ def main(overrides: list[str]) -> None:
     generation = trained.generation or Generation.of_run(trained.tokenizer)
     generation.warn()
     sampler = generation.sampler(**settings)
+    if STEPS.value:
+        diffuser = Diffuser(trained.model, trained.params, trained.tokenizer, STEPS.value, sampler)
+        samples, passes = diffuser.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
+        _show(samples, {'passes': passes}, f'{STEPS.value} steps took {passes} forward passes')
+        return
     writer = Writer(trained.model, trained.params, trained.tokenizer, sampler, generation)
     if CHAT.value:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
@@ -85,17 +98,24 @@ def main(overrides: list[str]) -> None:
         samples, usage = writer.write_paged(PROMPT.value, key, paging, MAX_TOKENS.value, SAMPLES.value)
     else:
         samples = writer.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
+    cache = {} if usage is None else {'cache': asdict(usage) | {'bytes': usage.bytes}}
+    _show(samples, cache, '' if usage is None else str(usage))
+
+
+def _show(samples: 'Sequence[Continuation]', numbers: dict[str, Any], line: str) -> None:
+    """Print the texts and, on standard error, a line; or one JSON object with the samples and the numbers."""
     if JSON.value:
-        cache = {} if usage is None else {'cache': asdict(usage) | {'bytes': usage.bytes}}
-        print(json.dumps({'prompt': PROMPT.value, 'samples': [asdict(sample) for sample in samples], **cache}))
-    else:
-        print('\n---\n'.join(PROMPT.value + sample.text for sample in samples))
-        if usage is not None:
-            print(usage, file=sys.stderr)
+        print(json.dumps({'prompt': PROMPT.value, 'samples': [asdict(sample) for sample in samples], **numbers}))
+        return
+    print('\n---\n'.join(PROMPT.value + sample.text for sample in samples))
+    if line:
+        print(line, file=sys.stderr)
 
 
 def _refuse_without_effect() -> None:
     """Raise a UserError for flags without an effect on the chosen decoding method."""
+    if STEPS.value:
+        refuse_given('with --steps', CHAT, BEAMS, PAGED)
     if not PAGED.value:
         refuse_given('without --paged', PAGE_SIZE, PAGES)
     if PAGED.value and (BEAMS.value or CHAT.value):

@@ -74,6 +74,7 @@ BOUNDS = {
     'softmax.scalable:Scalable': {'length': ((1,), (2,))},
     'task.causal_lm:CausalLM': {'label_smoothing': SHARE, 'vocabulary_chunk': COUNT},
     'task.classification:Classification': {'label_smoothing': SHARE},
+    'task.masked_diffusion:MaskedDiffusion': {'epsilon': ((0.0, 1.0), (0.001,))},
     'task.masked_lm:MaskedLM': {'share': ((0.0, 1.0), (0.15,)), 'hidden': ((-0.1, 1.1), (0.0, 1.0))},
     'task.skip_gram:SkipGram': {'window': COUNT, 'negatives': COUNT, 'subsample': NOT_NEGATIVE},
     'task.span_qa:SpanQA': {'longest': COUNT},

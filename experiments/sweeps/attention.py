@@ -88,8 +88,23 @@ def mixers() -> dict[str, dict]:
         hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS, convolution=SHORT | dict(bias=False)),
+        kimi_delta_bounded=dict(
+            use='attention.kimi_delta:KimiDelta',
+            heads=HEADS,
+            convolution=SHORT | dict(bias=False),
+            decay_bound=5.0,
+            rate_init=dict(use='jax.nn.initializers:constant', value=0.0),
+        ),
+        gated_delta2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS, convolution=SHORT | dict(bias=False)),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
+        side_by_side=dict(
+            use='attention.side_by_side:SideBySide',
+            mixers=[
+                scores | dict(use='attention.multi_head:MultiHead', heads=HEADS // 2, head_width=32),
+                dict(use='attention.mamba2:Mamba2', heads=HEADS // 2, head_width=32, convolution=SHORT),
+            ],
+        ),
         rwkv7=dict(use='attention.rwkv7:RWKV7', heads=HEADS, decay_rank=16, rate_rank=16, gate_rank=32, value_rank=16),
     )
 
@@ -98,6 +113,10 @@ def without_attention() -> dict[str, dict]:
     return dict(
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
         slstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.slstm:SLSTM', width=128)),
+        slstm_heads=dict(
+            use='recurrent.mixer.recurrent:Recurrent',
+            cell=dict(use='recurrent.cell.slstm:SLSTM', width=128, heads=HEADS),
+        ),
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
         lightweight_convolution=WIDE | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
         dynamic_convolution=WIDE | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),

@@ -108,32 +108,43 @@ class Depth:
     """Outputs of all layers so far, for layers that read all of them. Place 0 is the input of the first such layer.
 
     Attributes:
-        made: outputs by place, zeros in empty places; layer number r, from 0, has place r + 1.
+        made: outputs by place, zeros in empty places; layers number r, from 0, to r + size - 1 have place r / size + 1.
         there: True for filled places.
+        size: number of layers whose outputs are summed in one place.
     """
 
     made: Float[Array, 'L B T D']
     there: Bool[Array, ' L']
+    size: int = struct.field(pytree_node=False, default=1)
 
     @classmethod
-    def of(cls, context: LayerContext, name: str, x: Hidden) -> 'Depth':
-        """Return the outputs that earlier layers passed on under a name; only x if there are none."""
-        places = 1 + (context.layers or 1)
-        own = cls(jnp.zeros((places, *x.shape), x.dtype), jnp.zeros(places, bool)).put(_number(context), x)
-        return earlier(context, name, own)
+    def of(cls, context: LayerContext, name: str, x: Hidden, size: int = 1) -> 'Depth':
+        """Return the outputs that earlier layers passed on under a name; only x if there are none.
+
+        Raises:
+            UserError: earlier layers sum another number of layers.
+        """
+        places = 1 - (-(context.layers or 1) // size)
+        own = cls(jnp.zeros((places, *x.shape), x.dtype), jnp.zeros(places, bool), size)
+        _, given = context.handed.get(name, (None, own))
+        if given.size != size:
+            raise UserError(f"'{name}' is a sum over {given.size} layers in earlier layers, over {size} here")
+        return earlier(context, name, own.put(_number(context) // size, x))
 
     def put(self, place: Array | int, x: Hidden) -> 'Depth':
-        """Return a copy with x in a place."""
-        return Depth(self.made.at[place].set(x.astype(self.made.dtype)), self.there.at[place].set(True))
+        """Return a copy with x added in a place."""
+        return self.replace(
+            made=self.made.at[place].add(x.astype(self.made.dtype)), there=self.there.at[place].set(True)
+        )
 
     def add(self, context: LayerContext, x: Hidden) -> 'Depth':
-        """Return a copy with the output x of this layer."""
-        return self.put(_number(context) + 1, x)
+        """Return a copy with the output x of this layer, or of a branch of it, added in the layer's place."""
+        return self.put(_number(context) // self.size + 1, x)
 
     def back(self, context: LayerContext) -> 'Depth':
         """Return a copy ordered by distance: the output of this layer first, then the outputs of earlier layers."""
-        place = _number(context) + 1 - jnp.arange(self.there.shape[0])
-        return Depth(self.made[place], self.there[place] & (place >= 0))
+        place = _number(context) // self.size + 1 - jnp.arange(self.there.shape[0])
+        return self.replace(made=self.made[place], there=self.there[place] & (place >= 0))
 
 
 def _number(context: LayerContext) -> Array | int:

@@ -21,6 +21,8 @@ RETENTION = {'use': 'attention.retention:Retention', **SIZES, 'position': {'use'
 SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 3, 'depthwise': True}
 MAMBA2 = {'use': 'attention.mamba2:Mamba2', **SIZES, 'convolution': SHORT}
 KIMI = {'use': 'attention.kimi_delta:KimiDelta', **SIZES, 'decay_rank': 3, 'gate_rank': 5}
+BOUNDED = KIMI | {'decay_bound': 5.0, 'decay_rank': None, 'gate_rank': None}
+GATED_DELTA2 = {'use': 'attention.gated_delta2:GatedDelta2', **SIZES}
 PRODUCT = {'use': 'attention.delta_product:DeltaProduct', **SIZES, 'updates': 3}
 DELTA = {'use': 'attention.delta:Delta', **SIZES}
 MLSTM = {'use': 'attention.mlstm:MLSTM', **SIZES}
@@ -192,6 +194,54 @@ def test_kimi_delta_attention_is_its_equations(norm):
     assert_near(run(KIMI | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@without_the_norm_too('head_norm')
+def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_its_equations(norm):
+    params = params_of(BOUNDED | norm)
+    p, x, q, k, v = in_double(params)
+    steps = np.einsum('btd,dnh->btnh', x, p['step']) + p['step_bias']
+    kept = np.exp(-5 * sigmoid(np.exp(p['log_rate'])[:, None] * steps))
+    share = sigmoid(x @ p['write'])[:, :, None]
+    y = corrected(unit(silu(q)), unit(silu(k))[:, :, None], silu(v)[:, :, None], share, kept)
+    y = normed(y, p, 'head_norm') * sigmoid(np.einsum('btd,dnv->btnv', x, p['gate']))
+    assert_near(run(BOUNDED | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
+
+
+def test_a_decay_far_from_its_bound_is_a_decay_without_one():
+    params = params_of(BOUNDED)
+    slow = {**params, 'step': 0.1 * params['step'], 'step_bias': jnp.full((N, H), -12.0)}
+    bounded = run(BOUNDED, {**slow, 'log_rate': jnp.zeros(N)})
+    assert_near(bounded, run(BOUNDED | {'decay_bound': None}, {**slow, 'log_rate': jnp.full(N, np.log(5.0))}))
+
+
+@without_the_norm_too('head_norm')
+@pytest.mark.parametrize('largest', [1, 2])
+def test_gated_delta_net_2_is_its_equations(largest, norm):
+    spec = GATED_DELTA2 | norm | {'negative_eigenvalues': largest == 2}
+    params = params_of(spec)
+    p, x, q, k, v = in_double(params)
+    q, k, v = unit(silu(q)), unit(silu(k)), silu(v)
+    erase, write, gate, steps = (np.einsum('btd,dnh->btnh', x, p[name]) for name in ('erase', 'write', 'gate', 'step'))
+    kept = np.exp(-np.exp(p['log_rate'])[:, None] * softplus(steps + p['step_bias']))
+    find, value, y = largest * sigmoid(erase) * k, sigmoid(write) * v, np.zeros(v.shape)
+    for b, n in np.ndindex(B, N):
+        memory = np.zeros((H, V))
+        for t in range(T):
+            memory = kept[b, t, n][:, None] * memory
+            memory = memory + np.outer(k[b, t, n], value[b, t, n] - find[b, t, n] @ memory)
+            y[b, t, n] = q[b, t, n] @ memory
+    y = normed(y, p, 'head_norm') * sigmoid(gate)
+    assert_near(run(spec, params), np.einsum('btnv,nvd->btd', y, p['output']))
+
+
+def test_gated_delta_net_2_with_one_number_for_both_gates_is_kimi_delta_attention():
+    spec = KIMI | {'decay_rank': None, 'gate_rank': None}
+    params = params_of(spec)
+    shares = {
+        name: jnp.repeat(params['write'][..., None], width, axis=-1) for name, width in (('erase', H), ('write', V))
+    }
+    assert_near(run(GATED_DELTA2, {**params, **shares}), run(spec, params))
+
+
 @pytest.mark.long
 def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
     params = params_of(DELTA)
@@ -299,7 +349,7 @@ def test_mlstm_is_its_loop_where_gates_rise_and_fall_within_a_row(input_gate, fo
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('spec', [GATED_LINEAR, HGRN2, MAMBA2, KIMI, PRODUCT, MLSTM], ids=lambda spec: spec['use'])
+@pytest.mark.parametrize('spec', [GATED_LINEAR, HGRN2, MAMBA2, KIMI, BOUNDED, GATED_DELTA2, PRODUCT, MLSTM], ids=str)
 def test_the_chunk_changes_nothing(spec):
     params = params_of(spec)
     assert_near(run(spec | {'chunk': 64}, params), run(spec | {'chunk': 1}, params))

@@ -41,6 +41,7 @@ SPARED = {
     'DeltaProduct': {'log_rate'},
     'DenseFormer': {'weights'},
     'Differential': {'lambda_key_1', 'lambda_key_2', 'lambda_query_1', 'lambda_query_2'},
+    'GatedDelta2': {'log_rate'},
     'Halting': {'step'},
     'KimiDelta': {'log_rate'},
     'LearnedSink': {'sink'},

@@ -16,7 +16,7 @@ def test_pairs_are_found_in_the_experiments():
     assert {pair.name for pair in pairs()} >= {
         *ONE_OF_EACH, 'ReplacedToken Electra', 'Distillation Distilled', 'Classification Encoder', 'Regression Encoder',
         'Tagging Encoder', 'SpanQA Encoder', 'Denoising EncoderDecoder', 'Denoising PrefixDecoder',
-        'Translation RecurrentSeq2Seq', 'SkipGram WordVectors',
+        'Translation RecurrentSeq2Seq', 'SkipGram WordVectors', 'MaskedDiffusion Encoder',
     }  # fmt: skip
 
 

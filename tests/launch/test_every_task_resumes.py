@@ -46,6 +46,7 @@ RUNS = {
     'denoising/t5.py': DENOISED,
     'denoising/prefix_lm.py': DENOISED,
     'masked_lm/quickstart.py': MASKED,
+    'masked_lm/diffusion_tiny.py': MASKED,
     'translation/dates.py': (*DATES[:-1], '--config.data.buckets=(24, 32)'),
     'translation/dates_recurrent.py': DATES,
 }

@@ -153,6 +153,31 @@ def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder)
 
 
 @pytest.mark.long
+def test_masked_diffusion_writes_with_an_encoder(runner, encoder):
+    given = f'--workdir={encoder}', '--prompt=the model', '--steps=5', '--max_tokens=4', '--samples=2', '--json'
+    done = generate(runner, *given)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert [len(sample['tokens']) for sample in printed['samples']] == [4, 4]
+    assert 1 <= printed['passes'] <= 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ('flags', 'words'),
+    [
+        (['--steps=5', '--beams=2'], '--beams has no effect with --steps'),
+        (['--steps=5', '--max_tokens=999'], 'do not fit the context, which has room for'),
+    ],
+)
+def test_masked_diffusion_refuses_in_one_line(runner, encoder, flags, words):
+    done = generate(runner, f'--workdir={encoder}', '--prompt=the model', *flags)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert words in line
+
+
+@pytest.mark.long
 def test_in_bfloat16_other_numbers_give_a_score(runner, finished):
     given = (f'--workdir={finished}', '--prompt=the model ', '--max_tokens=3', '--beams=2', '--json')
     scores = [

@@ -477,13 +477,15 @@ def dense_former(layers, x):
     return x
 
 
-def attention_residuals(layers, x):
+def attention_residuals(layers, x, group=1):
+    """With a third query in the last layer, that one's read is the output."""
     added = [x]
-    for p in layers:
+    for number, p in enumerate(layers):
         mixer, feedforward = numpy_parts(p)
         mixed = mixer(over_depth(p['queries'][0], added))
-        added.append(mixed + feedforward(over_depth(p['queries'][1], [*added, mixed])))
-    return sum(added)
+        added = [*added, mixed] if number % group == 0 else [*added[:-1], added[-1] + mixed]
+        added[-1] = added[-1] + feedforward(over_depth(p['queries'][1], added))
+    return over_depth(p['queries'][2], added) if len(p['queries']) > 2 else sum(added)
 
 
 def over_depth(query, made):
@@ -550,6 +552,38 @@ def test_each_pass_and_each_kind_of_layer_has_a_history_of_its_own():
         found.append(y)
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(jnp.concatenate(found, axis=1), whole, rtol=0, atol=1e-5 * np.abs(whole).max())
+
+
+def by_groups(run, size, **more):
+    """Five layers of attention residuals, of which the last may differ."""
+    deep = block('block.attention_residuals:AttentionResiduals', dropout=0.0) | {'group': size}
+    return build({
+        'use': 'model.stack:Stack', 'block': [deep], 'layers': 5, 'run': RUNNERS[run], 'last_blocks': [deep | more],
+    })()  # fmt: skip
+
+
+@pytest.mark.parametrize(('run', 'size'), [('scanned', 2), ('unrolled', 3)])
+def test_attention_residuals_by_groups_and_before_the_head_are_their_equations_in_whole_and_in_steps(run, size):
+    model = by_groups(run, size, before_head=True)
+    variables = drawn(model)
+    params = jax.tree.map(np.float64, variables['params'])
+    layers = [jax.tree.map(lambda leaf, number=number: leaf[number], params['pattern_0']) for number in range(4)]
+    layers.append(jax.tree.map(lambda leaf: leaf[0], params['last_0']))
+    whole = jax.jit(lambda variables: model.apply(variables, X, CONTEXT, False))(variables)
+    expected = attention_residuals(layers, np.float64(X), size)
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    step = jax.jit(lambda *given: model.apply(variables, *given, method='step'))
+    state, found = model.apply(variables, X, T, method='init_state'), []
+    for number in range(T):
+        y, state = step(X[:, number : number + 1], LayerContext(CONTEXT.positions[:, number : number + 1]), state)
+        found.append(y)
+    np.testing.assert_allclose(jnp.concatenate(found, axis=1), whole, rtol=0, atol=1e-5 * np.abs(whole).max())
+
+
+def test_attention_residuals_of_groups_of_another_size_are_refused():
+    model = by_groups('unrolled', 2, group=3)
+    with pytest.raises(UserError, match="'added' is a sum over 2 layers in earlier layers, over 3 here"):
+        model.apply(drawn(model), X, CONTEXT, False)
 
 
 class Undeclared(PreNorm):

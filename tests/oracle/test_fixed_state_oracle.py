@@ -146,6 +146,31 @@ def test_kimi_delta_attention_is_that_of_kimi_linear():
     assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
 
 
+def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_that_of_bailing_hybrid():
+    torch = pytest.importorskip('torch')
+    from transformers.models.bailing_hybrid import modeling_bailing_hybrid as bailing
+
+    H = D // N
+    sizes = {'hidden_size': D, 'linear_num_heads': N, 'linear_head_dim': H, 'linear_conv_kernel_dim': 4}
+    config = bailing.BailingHybridConfig(**sizes, kda_safe_gate=True, kda_lower_bound=-5.0)
+    theirs = bailing.BailingHybridDeltaAttention(config, 0)
+    p = randomised(torch, theirs, 0)
+    params = {
+        **{ours: heads_of(p[f'{name}_proj.weight'], H) for ours, name, _ in PROJECTIONS[:3]},
+        'convolution': {'output': p['conv1d.weight'][:, 0].T},
+        'write': p['b_proj.weight'].T,
+        'step': heads_of(p['forget_gate.f_proj.weight'], H),
+        'step_bias': p['forget_gate.dt_bias'].reshape(N, H),
+        'log_rate': p['forget_gate.A_log'],
+        'gate': heads_of(p['g_proj.weight'], H),
+        'head_norm': {'scale': p['o_norm.weight']},
+        'output': p['o_proj.weight'].T.reshape(N, H, D),
+    }
+    spec = PUBLISHED | {'use': 'attention.kimi_delta:KimiDelta', 'heads': N, 'decay_bound': 5.0}
+    norm = norm_of_scaled_queries(H, config.rms_norm_eps)
+    assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
+
+
 def test_mlstm_is_that_of_xlstm_7b():
     torch = pytest.importorskip('torch')
     from transformers.models.xlstm.modeling_xlstm import xLSTMConfig, xLSTMLayer

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder of Mamba-2 layers against that of `transformers`, on copied random weights."""
+"""A decoder of Mamba-2 layers, and a layer with attention next to it, against `transformers`, on copied weights."""
 
 import jax
 import jax.numpy as jnp
@@ -101,3 +101,54 @@ def test_logits_are_those_of_transformers(groups):
     with torch.no_grad():
         expected = np.asarray(theirs(torch.tensor(tokens.tolist())).logits)
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
+
+
+def test_attention_and_mamba2_side_by_side_are_those_of_falcon_h1():
+    torch = pytest.importorskip('torch')
+    from transformers.models.falcon_h1.modeling_falcon_h1 import FalconH1Config, FalconH1DecoderLayer
+
+    sizes = {'hidden_size': D, 'intermediate_size': 20, 'num_attention_heads': 3, 'num_key_value_heads': 1}
+    scan = {'mamba_d_ssm': N * V, 'mamba_n_heads': N, 'mamba_d_head': V, 'mamba_d_state': H, 'mamba_chunk_size': 8}
+    scales = {'ssm_out_multiplier': 0.3, 'attention_out_multiplier': -1.5}
+    config = FalconH1Config(num_hidden_layers=1, **sizes, **scan, **scales, attn_implementation='eager')
+    theirs = FalconH1DecoderLayer(config, 0).eval()
+    torch.manual_seed(0)
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    theirs.mamba.mup_vector = 1.0
+    p = {name: np.asarray(value.detach()) for name, value in theirs.named_parameters()}
+    x = np.random.default_rng(0).normal(size=(B, T, D)).astype(np.float32)
+    unturned = torch.ones(1, T, D // 3), torch.zeros(1, T, D // 3)
+    hidden = torch.full((T, T), -torch.inf).triu(1)[None, None]
+    with torch.no_grad():
+        expected = theirs(torch.from_numpy(x), position_embeddings=unturned, attention_mask=hidden)[0].numpy()
+
+    def attention(name, axes):
+        return jnp.asarray(p[f'self_attn.{name}_proj.weight'].T.reshape(axes))
+
+    renamed = {f'at.mixer.{name[6:]}': value for name, value in p.items() if name.startswith('mamba.')}
+    ones = {'at.norm.weight': np.ones(D), 'at.mixer.norm.weight': np.ones(N * V)}
+    scanned = layer(ones | renamed, 'at', 1)['mixer']
+    attended = {name: attention(name[0], (D, -1, D // 3)) for name in ('query', 'key', 'value')}
+    attended['output'] = attention('o', (3, D // 3, D))
+    feedforward = {name: jnp.asarray(p[f'feed_forward.{name}_proj.weight'].T) for name in ('gate', 'up', 'down')}
+    params = {
+        'mixer_norm': {'scale': jnp.asarray(p['input_layernorm.weight'])},
+        'mixer': {'mixers_0': {k: v for k, v in scanned.items() if k != 'output_norm'}, 'mixers_1': attended},
+        'feedforward_norm': {'scale': jnp.asarray(p['pre_ff_layernorm.weight'])},
+        'feedforward': feedforward,
+    }
+    multi_head = {'use': 'attention.multi_head:MultiHead', 'heads': 3, 'key_value_heads': 1}
+    block = build({
+        'use': 'block.pre_norm:PreNorm',
+        'mixer': {
+            'use': 'attention.side_by_side:SideBySide',
+            'mixers': [MIXER | {'output_norm': None}, multi_head | {'mask': {'use': 'ops.mask:Causal'}}],
+            'norm': None,
+            'scales': [0.3, -1.5],
+        },
+        'feedforward': {'use': 'feedforward.gated:Gated', 'width': 20, 'activation': {'use': 'jax.nn:silu'}},
+        'norm': RMS,
+    })()  # fmt: skip
+    found = block.apply({'params': params}, x)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())

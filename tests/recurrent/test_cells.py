@@ -9,6 +9,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops.recurrence import Carried
+from saccade.types import UserError
 
 F32_RELATIVE = 1e-6  # of the largest element
 B, T, E, D = 3, 12, 5, 8
@@ -161,6 +162,25 @@ def test_an_slstm_is_its_loop_where_gates_rise_and_fall_within_a_row(input_gate,
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     gradients = jax.grad(lambda params: jnp.square(ran(module, params, x)[0]).sum())(params)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
+
+
+def test_the_heads_of_an_slstm_are_blocks_of_its_recurrent_weights():
+    N, module, x = 4, cell('slstm:SLSTM', heads=4), normal((B, T, E))
+    params = drawn(module)
+    blocks = np.split(params['params']['recurrent'], 4 * N, axis=1)  # of each gate, those of all heads
+    whole = np.zeros((4, D, D), np.float32)
+    for number, block in enumerate(blocks):
+        gate, head = divmod(number, N)
+        at = slice(head * D // N, (head + 1) * D // N)
+        whole[gate, at, at] = block
+    one = {'params': params['params'] | {'recurrent': jnp.concatenate(whole, axis=-1)}}
+    expected = ran(cell('slstm:SLSTM'), one, x)[0]
+    np.testing.assert_allclose(ran(module, params, x)[0], expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
+
+
+def test_heads_that_do_not_divide_the_width_of_an_slstm_are_refused():
+    with pytest.raises(UserError, match=r'recurrent\.cell\.slstm:SLSTM: width 8 is not divisible by 3 heads'):
+        drawn(cell('slstm:SLSTM', heads=3))
 
 
 def test_each_square_of_the_recurrent_weights_starts_orthogonal():

@@ -33,6 +33,7 @@ def launchers(commands):
     [
         ('causal_lm/quickstart.py', ['train', 'generate', 'evaluate', 'train']),
         ('masked_lm/quickstart.py', ['train', 'fill_mask', 'embed', 'evaluate', 'train']),
+        ('masked_lm/diffusion_tiny.py', ['train', 'generate', 'evaluate', 'train']),
         ('translation/dates_recurrent.py', ['train', 'translate', 'evaluate', 'train']),
         ('finetune/sort.py', ['train', 'predict', 'evaluate', 'train']),
         ('embedding/skip_gram.py', ['train', 'embed', 'evaluate']),

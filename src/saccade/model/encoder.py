@@ -43,7 +43,8 @@ class Encoder(TransformerBase):
 
     why_not: ClassVar[dict[str, str]] = {
         'LanguageModel': 'an encoder attends to later tokens, so it cannot generate from left to right; '
-        'launch/fill_mask.py --turns=4 fills in a text of [MASK]s'
+        'launch/fill_mask.py --turns=4 fills in a text of [MASK]s, and launch/generate.py --steps=64 samples from a '
+        'masked diffusion model'
     }
 
     def setup(self) -> None:

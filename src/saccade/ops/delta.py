@@ -10,6 +10,8 @@ representation: appendix A of the first, section 3 of the second):
 
     u_i = b_i (v_i - (memory)^T k_i - sum over j < i of (decay from j to i) (k_i . k_j) u_j)
 
+Erasing and writing can have shares of their own, per feature of a key and of a value (`erase_and_write`).
+
 The generalised delta rule has separate keys for reading the old value, removing it and adding the new value: it is two
 such writes, v and u (`replace`).
 """
@@ -44,8 +46,31 @@ def correct(
             (Kimi Team 2025, equation 1, https://arxiv.org/abs/2510.26692).
         chunk: tokens per chunk.
     """
+    write = write[..., None]
+    return erase_and_write(q, k, v, write, write, log_decay, segments, state, chunk)
+
+
+def erase_and_write(
+    q: Queries,
+    k: Keys,
+    v: Float[Array, 'B T N V'],
+    erase: Float[Array, 'B T N #H'],
+    write: Float[Array, 'B T N #V'],
+    log_decay: Float[Array, 'B T N'] | Float[Array, 'B T N H'],
+    segments: Segments,
+    state: Memory,
+    chunk: int,
+) -> tuple[Float[Array, 'B T N V'], Memory]:
+    """Apply the gated delta rule with shares of what is erased and of what is written.
+
+        S_t = (I - k_t (e_t * k_t)^T) diag(a_t) S_(t-1) + k_t (w_t * v_t)^T,   y_t = q_t^T S_t
+
+    (Hatamizadeh, Choi, Kautz 2026, https://arxiv.org/abs/2605.22791). With one number e = w per head it is `correct`.
+
+    Args: as for `correct`; erase (e) and write (w), per head, or per feature of a key and of a value.
+    """
     row = Row.of(segments, state.segment, chunk)
-    sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, write, log_decay)))
+    sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, erase, write, log_decay)))
     return y, Memory(sums, row.newest)
 
 
@@ -114,18 +139,17 @@ def unit(x: Queries, epsilon: float = 1e-6) -> Queries:
 
 
 def _advance(
-    sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, write: Array, log_decay: Array
+    sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, erase: Array, write: Array, log_decay: Array
 ) -> tuple[Any, Any]:
     left = chunk_decay(log_decay, same, old)
-    return read_and_write(sums, left, q, k, _written(sums, left, k, v, write))
+    return read_and_write(sums, left, q, k, _written(sums, left, k, erase * k, write * v))
 
 
-def _written(sums: Array, left: ChunkDecay, k: Array, v: Array, write: Array) -> Array:
+def _written(sums: Array, left: ChunkDecay, k: Array, find: Array, v: Array) -> Array:
     """Return u of each token of a chunk, the solution of a unit lower triangular system for each head."""
-    share = jnp.swapaxes(write, 1, 2)[..., None]
-    below = share * left.products(k[..., None, :], k)[:, :, 0]
-    new = v - jnp.einsum('BTKR,BKRH->BTKH', k * left.since, sums)
-    return jnp.swapaxes(solve_unit_lower(below, share * jnp.swapaxes(new, 1, 2)), 1, 2)
+    below = left.products(find[..., None, :], k)[:, :, 0]
+    new = v - jnp.einsum('BTKR,BKRH->BTKH', find * left.since, sums)
+    return jnp.swapaxes(solve_unit_lower(below, jnp.swapaxes(new, 1, 2)), 1, 2)
 
 
 def _advance_replaced(

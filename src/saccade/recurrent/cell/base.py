@@ -14,6 +14,7 @@ from typing import ClassVar
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float, Int
 
@@ -21,7 +22,7 @@ from saccade.axes import parameter
 from saccade.module import Module
 from saccade.ops.project import project
 from saccade.ops.recurrence import Carried, time_first
-from saccade.types import Count, Part, State
+from saccade.types import Count, Part, State, UserError
 
 
 @struct.dataclass
@@ -29,7 +30,7 @@ class Recurrence:
     """Weights of a cell, made before its loop. Attributes: inputs, recurrent and bias, U, R and b."""
 
     inputs: Float[Array, 'E F']
-    recurrent: Float[Array, 'D F']
+    recurrent: Float[Array, '_ F']
     bias: Float[Array, ' F']
 
     def products(self, x: Float[Array, '*B _'], first: int = 0) -> Float[Array, '*B F']:
@@ -48,6 +49,7 @@ class Cell(Module):
     recurrent_init: Part = Part(nn.initializers.orthogonal)
 
     squares: ClassVar[int]  # number of D x D matrices in R: F = squares D
+    heads: ClassVar[int] = 1  # N, the diagonal blocks of each square, R is [D/N F]
 
     def advance(self, R: Float[Array, 'D F'], state: State, u: Float[Array, 'B F']) -> State:
         """Return the next state, by the equation of the cell, in float32. Abstract."""
@@ -67,10 +69,16 @@ class Cell(Module):
 
     @nn.compact
     def recurrence(self, width: int) -> Recurrence:
-        """Return the cell's weights for inputs of a width."""
+        """Return the cell's weights for inputs of a width.
+
+        Raises:
+            UserError: the width of the state is not divisible by the number of heads.
+        """
         D, squares = self.width, self.squares
+        if D % self.heads:
+            raise UserError(f'{Part(type(self)).name}: width {D} is not divisible by {self.heads} heads')
         inputs = parameter(self, 'inputs', 'D -> X', self.kernel_init(), (width, squares * D))
-        recurrent = parameter(self, 'recurrent', 'D -> X', self._squares, (D, squares * D))
+        recurrent = parameter(self, 'recurrent', 'D -> X', self._squares, (D // self.heads, squares * D))
         return Recurrence(inputs, recurrent, parameter(self, 'bias', 'X', lambda key: self.bias()))
 
     def step(self, weights: Recurrence, state: State, u: Float[Array, 'B F']) -> State:
@@ -112,12 +120,17 @@ class Cell(Module):
         """Tap a value at one token."""
         return self.tap(name, 'B T D', value[:, None])[:, 0] if self.asked(name) else value
 
-    def _squares(self, key: Array, shape: tuple[int, int]) -> Float[Array, 'D F']:
+    def _squares(self, key: Array, shape: tuple[int, int]) -> Float[Array, '_ F']:
         init = self.recurrent_init()
-        keys = jax.random.split(key, self.squares)
+        keys = jax.random.split(key, self.squares * self.heads)
         return jnp.concatenate([init(key, (shape[0], shape[0])) for key in keys], axis=-1)
 
 
-def recurrent_product(state: Float[Array, 'B D'], recurrent: Float[Array, 'D F']) -> Float[Array, 'B F']:
-    """Return h R, computed in the precision of the weights, in float32."""
-    return jnp.einsum('BD,DF->BF', state.astype(recurrent.dtype), recurrent).astype(jnp.float32)
+def recurrent_product(state: Float[Array, 'B D'], recurrent: Float[Array, '_ F']) -> Float[Array, 'B F']:
+    """Return h R, computed in the precision of the weights, in float32; R [D/N F] has N diagonal blocks a square."""
+    width = recurrent.shape[0]
+    if width == state.shape[-1]:
+        return jnp.einsum('BD,DF->BF', state.astype(recurrent.dtype), recurrent).astype(jnp.float32)
+    heads = rearrange(state.astype(recurrent.dtype), 'B (N H) -> B N H', H=width)
+    blocks = rearrange(recurrent, 'H (X N K) -> X N H K', K=width, N=heads.shape[1])
+    return rearrange(jnp.einsum('BNH,XNHK->BXNK', heads, blocks), 'B X N K -> B (X N K)').astype(jnp.float32)

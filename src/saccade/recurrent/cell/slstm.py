@@ -7,8 +7,8 @@
 
 Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", equations 8 to 18, https://arxiv.org/abs/2405.04517
 c and n are stored divided by exp(m), m the highest input gate so far, decayed since, so gates of any size are exact.
-With i = 1 - f it is a convex combination. This cell has one head; in the paper W can be block diagonal, with one block
-per head. Cost: 4 D (D + E) per token, sequential.
+With i = 1 - f it is a convex combination. With `heads` N, W is block diagonal (section 2.2): the gates of a head read
+the D/N features of h of that head only. Cost: 4 D (D/N + E) per token, sequential.
 """
 
 from typing import ClassVar
@@ -19,6 +19,7 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.recurrent.cell.base import Cell, recurrent_product
+from saccade.types import Count
 
 __all__ = ['SLSTM']
 
@@ -39,14 +40,16 @@ class SLSTMState:
 class SLSTM(Cell):
     """sLSTM cell.
 
-    Attributes: the attributes of Cell; forget_bias, the initial bias of the forget gate.
+    Attributes: the attributes of Cell; heads, number of diagonal blocks of W (N); forget_bias, the initial bias of the
+    forget gate.
     """
 
+    heads: Count = 1
     forget_bias: float = 1.0
 
     squares: ClassVar[int] = 4
 
-    def advance(self, R: Float[Array, 'D F'], state: SLSTMState, u: Float[Array, 'B F']) -> SLSTMState:
+    def advance(self, R: Float[Array, '_ F'], state: SLSTMState, u: Float[Array, 'B F']) -> SLSTMState:
         """Return the next state: the gates i, f, o and the candidate z; i, f, c and n as divided by exp(m)."""
         i, f, z, o = jnp.split(recurrent_product(state.h, R) + u, 4, axis=-1)
         old = state.m + jax.nn.log_sigmoid(f)
