@@ -141,8 +141,16 @@ def recurrences() -> dict[str, dict[str, Any]]:
         delta_net_negative=dict(use='attention.delta:Delta', heads=HEADS, decay=False, negative_eigenvalues=True),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS),
         gated_delta_net_with_convolution=dict(use='attention.delta:Delta', heads=HEADS, convolution=SHORT),
+        gated_delta_net2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
+        side_by_side=dict(
+            use='attention.side_by_side:SideBySide',
+            mixers=[
+                ATTENTION | dict(heads=HEADS // 2, head_width=32),
+                dict(use='attention.mamba2:Mamba2', heads=HEADS // 2, head_width=32, convolution=SHORT),
+            ],
+        ),
         lstm=cell | dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=64)),
         gru=cell | dict(cell=dict(use='recurrent.cell.gru:GRU', width=64)),
         slstm=cell | dict(cell=dict(use='recurrent.cell.slstm:SLSTM', width=64)),

@@ -146,7 +146,7 @@ def text_of_line(content: bytes, path: Path | str, number: int) -> str:
         UserError: it is not UTF-8.
     """
     text = _of_utf_8(content, path, number)
-    return (text.removeprefix('\ufeff') if number == 1 else text).removesuffix('\n').removesuffix('\r')
+    return (text.removeprefix('\ufeff') if number == 1 else text).replace('\r\n', '\n').removesuffix('\n')
 
 
 def number_of(value: Any) -> float | None:
