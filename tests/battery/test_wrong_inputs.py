@@ -149,7 +149,11 @@ CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
         'def get_config(): return {"inherit": "model", "init_from": 3}',
         'config.init_from: must be text, not 3',
     ),
-    'config.json': ('{"seed": null}', 'a Python file'),
+    'config.json': ('{"seed": ', 'not JSON'),
+    'lacks.json': ('{"seed": 0}', 'missing'),
+    'null.json': ('{"seed": null}', 'config.seed'),
+    'list.yaml': ('- seed', 'it must hold the fields of a config'),
+    'open.yaml': ('seed: [1', 'not YAML'),
 }
 
 
