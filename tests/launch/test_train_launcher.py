@@ -165,7 +165,7 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_pa
         (['--config.model.block.mixer.heads=two'], "'two' cannot be read as int"),
         (['--config.model.norm={"use": "norm.rmss:RMSNorm"}'], "did you mean 'norm.rms:RMSNorm'"),
         (['--config.model.norm={"use": "position.rotary:Rotary"}'], 'is not a Norm'),
-        (['--config.model.block.mixer={"use": "attention.multi_head:MultiHead", "heads": 2}'], 'missing'),
+        (['--config.model.block.mixer={"use": "attention.multi_head:MultiHead", "heads": 2}'], 'take ops.mask:Causal'),
         (['--config.model.vocabulary=100', '--config.data.tokenizer={"use": "data.tokenizer.byte:Byte"}'],
          'config.model.vocabulary: 100 is smaller than the tokenizer'),
         (['--config.data.path=/nowhere/at/all.txt'], '/nowhere/at/all.txt'),
