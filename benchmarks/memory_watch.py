@@ -4,7 +4,8 @@
 
 import threading
 import time
-from pathlib import Path
+
+from saccade.analysis.preflight.measured import memory_status
 
 _EVERY = 0.05  # seconds
 
@@ -19,14 +20,9 @@ class MemoryWatch:
 
     def peaks(self) -> dict[str, int]:
         """Return `peak`, of resident memory, and `own_peak`, of that without pages of files [bytes]."""
-        return {'peak': _kilobytes('VmHWM') * 1024, 'own_peak': self._own * 1024}
+        return {'peak': memory_status('VmHWM'), 'own_peak': self._own}
 
     def _look(self) -> None:
         while True:
-            self._own = max(self._own, _kilobytes('RssAnon') + _kilobytes('RssShmem'))
+            self._own = max(self._own, memory_status('RssAnon') + memory_status('RssShmem'))
             time.sleep(_EVERY)
-
-
-def _kilobytes(name: str) -> int:
-    lines = Path('/proc/self/status').read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f'{name}:'))

@@ -85,10 +85,12 @@ def main(overrides: list[str]) -> None:
     unfinished = []
     with stop_signal() as stopped:
         for task in suite.tasks:
-            if not stopped():
-                say(console, f'{task.name}: the sweep is in {folder / task.name}')
+            if stopped():
+                unfinished.append(task.name)
+                continue
+            say(console, f'{task.name}: the sweep is in {folder / task.name}')
             size = [f'--size={task.size}'] if task.size and SIZE.value is None and BUDGET.value is None else []
-            if stopped() or _status([*SWEEP, *task.flags(folder), *size, *asked, *overrides], stopped):
+            if _status([*SWEEP, *task.flags(folder), *size, *asked, *overrides], stopped):
                 unfinished.append(task.name)
     if RECORDS.value and not DRY_RUN.value:
         say(console, f'{RECORDS.value}: {archive(folder, Path(RECORDS.value)):,} finished runs')

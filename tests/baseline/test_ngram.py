@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+from saccade.baseline import ngram
 from saccade.baseline.ngram import NGram, Targets, bigram_nats, targets_of, trigram_nats
 from saccade.data.rows.pack import Packed, Padded, Windows
 from saccade.data.text.stream import TextSplit
@@ -168,3 +169,12 @@ def test_tiny_training_data():
 def test_bad_vocabulary(vocabulary):
     with pytest.raises(UserError, match='vocabulary'):
         trigram_nats(_split(_documents(0)), _split(_documents(1)), vocabulary)
+
+
+def test_a_long_text_is_counted_as_far_as_the_limit(monkeypatch):
+    documents = [[number % 5 for number in range(start, start + 30)] for start in range(40)]
+    whole = targets_of(_split(documents, Padded()), 5)
+    monkeypatch.setattr(ngram, '_MOST_TARGETS', 100)
+    part = targets_of(_split(documents, Padded()), 5)
+    assert 100 <= len(part.words) <= 100 + 8  # up to the end of a piece of 8 targets
+    np.testing.assert_array_equal(part.words, whole.words[: len(part.words)])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents in JSON lines: text, splits, places in messages, and memory that does not hold the text."""
 
+import gzip
 import json
 import tracemalloc
 
@@ -62,13 +63,14 @@ def test_files_are_the_splits_if_they_are_named_so(tmp_path, caplog):
     assert '1 other files are skipped' in caplog.text
 
 
-def test_all_files_of_a_folder_are_one_corpus(tmp_path):
+def test_all_files_of_a_folder_are_one_corpus(tmp_path, caplog):
     folder = tmp_path / 'data'
     write(folder / 'a.jsonl', *'abcdef')
     write(folder / 'b.jsonl', *'ghijkl')
     (folder / 'README.md').write_text('Not a document.')
     corpus = opened(folder, tmp_path, validation=0.3)
     assert sorted(texts(corpus, 'train') + texts(corpus, 'validation')) == [*'abcdefghijkl']
+    assert '1 other files are skipped' in caplog.text
 
 
 def test_another_field_is_another_corpus(tmp_path):
@@ -104,6 +106,12 @@ def test_too_few_documents_are_refused(tmp_path, content):
     (tmp_path / 'a.jsonl').write_text(content)
     with pytest.raises(UserError, match=r'a\.jsonl: leaves no document for'):
         opened(tmp_path / 'a.jsonl', tmp_path)
+
+
+def test_a_packed_file_is_refused_rather_than_read_as_raw_text(tmp_path):
+    (tmp_path / 'a.jsonl.gz').write_bytes(gzip.compress(b'{"text": "a"}\n{"text": "b"}\n'))
+    with pytest.raises(UserError, match=r'a\.jsonl\.gz: JSON lines are read in place; unpack the file first'):
+        opened(tmp_path / 'a.jsonl.gz', tmp_path)
 
 
 def test_a_missing_file_is_refused(tmp_path):

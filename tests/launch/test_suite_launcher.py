@@ -30,11 +30,18 @@ def get_suite():
 '''
 
 
-@pytest.mark.long
-def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
-    sweep, suite, page = (tmp_path / name for name in ('sweep.py', 'suite.py', 'page.md'))
+@pytest.fixture
+def suite(tmp_path):
+    """A suite file of two tasks, one of which is not valid."""
+    sweep, suite = tmp_path / 'sweep.py', tmp_path / 'suite.py'
     sweep.write_text(SWEEP)
     suite.write_text(SUITE.format(config=str(ROOT / 'experiments/diagnostics/recall.py'), sweep=str(sweep)))
+    return suite
+
+
+@pytest.mark.long
+def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, suite, tmp_path):
+    page = tmp_path / 'page.md'
     flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--page={page}', '--jobs=1', '--force']
     done = runner.run('suite', *flags, '--size=half')
     assert done.returncode == 2
@@ -56,10 +63,8 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
 
 
 @pytest.mark.long
-def test_a_stopped_suite_stops_its_sweep_and_keeps_its_records(runner, tmp_path):
-    sweep, suite, records = (tmp_path / name for name in ('sweep.py', 'suite.py', 'runs.tar.xz'))
-    sweep.write_text(SWEEP)
-    suite.write_text(SUITE.format(config=str(ROOT / 'experiments/diagnostics/recall.py'), sweep=str(sweep)))
+def test_a_stopped_suite_stops_its_sweep_and_keeps_its_records(runner, suite, tmp_path):
+    records = tmp_path / 'runs.tar.xz'
     flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--records={records}', '--size=half', '--jobs=1']
     process = runner.start('suite', *flags, '--config.steps=100000', '--config.log_every=1')
     wait_for_step(process, tmp_path / 'runs/recall/one,seed=0/metrics.jsonl', 2)

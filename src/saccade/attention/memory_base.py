@@ -57,7 +57,7 @@ class FeatureKernel(Module):
         """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of their factored-out scale.
 
         Args:
-            positions: positions of the tokens, of which only differences within a segment have a meaning.
+            positions: positions of the tokens; only differences within a segment have a meaning.
         """
         raise NotImplementedError
 

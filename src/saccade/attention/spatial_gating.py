@@ -31,7 +31,7 @@ class SpatialGating(WholeRows):
 
     Attributes:
         length: S_max in tokens.
-        ratio: F/D, with F features after the first map, of which half are left by the gate. The paper's is 6.
+        ratio: F/D, with F features after the first map; the gate leaves half of them. The paper's is 6.
         activation: function of the F features.
         norm: norm of Z2.
         gate_init: initialiser of W.

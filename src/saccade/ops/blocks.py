@@ -133,8 +133,7 @@ class ChosenBlocks:
         block = jax.vmap(lambda at: jnp.full(S, M).at[at].set(jnp.arange(M)[:, None], mode='drop'))(at)
         taken = jnp.any(self.index[..., None] == jnp.arange(M + 1), axis=-2).at[..., M].set(False)
         chosen = jnp.take_along_axis(taken, jnp.broadcast_to(block[:, None, None], (B, J, T, S)), axis=-1)
-        numbers = (tokens.positions // self.size for tokens in (self.queries, self.keys))
-        q_number, k_number = numbers
+        q_number, k_number = (tokens.positions // self.size for tokens in (self.queries, self.keys))
         own = (q_number[..., None] == k_number[:, None]) & (self.keys.segments != 0)[:, None]
         return chosen | (self.queries.causal(self.keys) & own[:, None])
 

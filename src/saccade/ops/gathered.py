@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention to keys chosen for each query, which are gathered: FLOPs and memory are those of the chosen keys.
+"""Attention that gathers the chosen keys of each query: FLOPs and memory are proportional to their number.
 
     y_i = softmax(scale q_i K_I^T + terms) V_I,    I = the chosen keys of query i
 

@@ -8,7 +8,6 @@ without checkpoints, and the launch starts the others. Equal runs give equal byt
 
 import io
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from saccade.sweep.record import read_sweep, sweep_file
@@ -24,16 +23,18 @@ def archive(folder: Path, file: Path) -> int:
     Raises:
         UserError: a sweep's record is damaged, or the file cannot be written.
     """
-    buffer, runs, here = io.BytesIO(), set(), f'{Path.cwd()}/'.encode()
+    sweeps = [record.parent for record in folder.rglob(sweep_file(folder).name)]
+    runs = [sweep / run.name for sweep in sweeps for run in read_sweep(sweep).runs if run.status == 'finished']
+    records = [*map(sweep_file, sweeps), *(file for run in runs for file in _files(run) if file.exists())]
+    buffer, here = io.BytesIO(), f'{Path.cwd()}/'.encode()
     with tarfile.open(fileobj=buffer, mode='w:xz') as tar:
-        for path in sorted(_recorded(folder)):
+        for path in sorted(records):
             entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
             content = path.read_bytes().replace(here, b'')
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
-            runs.add(path.parent)
     write_atomically(file, buffer.getvalue())
-    return sum(not sweep_file(run).exists() for run in runs)
+    return len(runs)
 
 
 def restore(file: Path, folder: Path) -> None:
@@ -59,15 +60,6 @@ def restore(file: Path, folder: Path) -> None:
             if path.parent not in there:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, content)
-
-
-def _recorded(folder: Path) -> Iterator[Path]:
-    """Yield the records of the sweeps below a folder and of their finished runs."""
-    for record in folder.rglob(sweep_file(folder).name):
-        yield record
-        runs = read_sweep(record.parent).runs
-        finished = (record.parent / run.name for run in runs if run.status == 'finished')
-        yield from (file for run in finished for file in _files(run) if file.exists())
 
 
 def _files(run: Path) -> tuple[Path, ...]:

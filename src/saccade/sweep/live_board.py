@@ -16,7 +16,7 @@ from saccade.train.process.terminal import printable
 from saccade.train.workdir import Workdir, write_atomically
 from saccade.types import UserError
 
-_TEXTS = 2  # columns of text, before those of numbers
+_TEXTS = 2  # columns of text, which precede the columns of numbers
 
 
 class LiveBoard:

@@ -69,7 +69,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.begin()
-        self._before = _status('VmRSS')
+        self._before = memory_status('VmRSS')
 
     def begin(self) -> None:
         """Return freed memory to the system, and reset the peak."""
@@ -77,7 +77,7 @@ class _Process:
         _FORGET.write_text('5')
 
     def peak(self) -> int:
-        return _status('VmHWM') - self._before
+        return memory_status('VmHWM') - self._before
 
 
 class _Allocator:
@@ -93,7 +93,7 @@ class _Allocator:
 _METERS: Mapping[str, Callable[[], _Process | _Allocator]] = {'cpu': _Process}
 
 
-def _status(name: str) -> int:
-    """Return the bytes of a line of the process's status."""
+def memory_status(name: str) -> int:
+    """Return the bytes of a line of the process's status, as VmRSS; on Linux."""
     line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f'{name}:'))
     return int(line.split()[1]) * 1024

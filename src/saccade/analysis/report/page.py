@@ -124,7 +124,7 @@ def templates() -> jinja2.Environment:
 
 
 def pictures(comparison: Comparison) -> list[ReportPicture]:
-    """Return the pictures of the page, each of which is also a file."""
+    """Return the pictures of the page; each is a file of its own too."""
     tests, over, critical = margin.margin_test(comparison), multipliers(comparison), over_seeds(comparison)
     swept, longer = across(comparison), lengths(comparison)
     found = [

@@ -11,6 +11,7 @@ validation.jsonl, valid.jsonl or val.jsonl, and test.jsonl; otherwise a hash of 
 
 import hashlib
 import itertools
+import logging
 import os
 from array import array
 from collections.abc import Sequence
@@ -28,7 +29,9 @@ from saccade.progress import counted
 from saccade.types import UserError
 
 ENDING = '.jsonl'
+_PACKED = '.gz'
 _MIB = 1 << 20
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,7 @@ def read_json_lines(path: Path, column: str, validation: float) -> tuple[dict[st
     Raises:
         UserError: a file cannot be read, or a split has no documents.
     """
-    paths = [file for file in visible_files(path) if _is_lines(file)] if path.is_dir() else [path]
+    paths = _those_in(path) if path.is_dir() else [path]
     named = named_splits(path, paths, ENDING) if path.is_dir() else {}
     files = [_scanned(file) for file in (itertools.chain(*named.values()) if named else paths)]
     places = np.concatenate([file.places(number) for number, file in enumerate(files)])
@@ -94,7 +97,16 @@ def holds_lines(path: Path) -> bool:
 
 
 def _is_lines(file: Path) -> bool:
-    return file.suffix.lower() == ENDING
+    return file.name.lower().removesuffix(_PACKED).endswith(ENDING)
+
+
+def _those_in(folder: Path) -> list[Path]:
+    """Return the files of JSON lines, and log the number of other files."""
+    there = visible_files(folder)
+    found = [file for file in there if _is_lines(file)]
+    if len(found) < len(there):
+        _LOG.warning('%s: JSON lines are read; %d other files are skipped', folder, len(there) - len(found))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +141,10 @@ def _scanned(path: Path) -> _File:
     """Find the lines of a file, hash them, and draw a number for each.
 
     Raises:
-        UserError: there is no such file, or it cannot be read.
+        UserError: there is no such file, or it cannot be read, or not in place since it is packed.
     """
+    if path.name.lower().endswith(_PACKED):
+        raise UserError(f'{path}: JSON lines are read in place; unpack the file first')
     try:
         return _lines_of(path)
     except OSError as error:

@@ -26,7 +26,7 @@ from saccade.data.cache import digest
 from saccade.data.corpus.corpus import Corpus, open_corpus
 from saccade.data.dataset_base import DatasetSource
 from saccade.data.rows.pack import Rows
-from saccade.data.split import Bucket, Row, RowSource, Share, Split
+from saccade.data.split import Bucket, Row, Share, Split
 from saccade.data.text.stream import TextBase, TextData, TextSplit
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import Part, Range, UserError
@@ -45,7 +45,7 @@ class TextSource:
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedRows(RowSource):
+class JoinedRows:
     """Rows of several sources, one source after another, or in an order.
 
     Attributes: order, [rows], numbers of the rows in the sequence of all sources; None for that sequence.
