@@ -18,6 +18,7 @@ import flax.linen as nn
 
 from saccade.module import Layer
 from saccade.norm.rms import RMSNorm
+from saccade.ops.reach import refuse_terms
 from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Norm, Pages, Part, State, UserError
 
 __all__ = ['SideBySide']
@@ -39,7 +40,7 @@ class SideBySide(Layer):
     scales: tuple[float, ...] | None = None
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        time='B T^2 N H + B T N H V', memory='B T N H + B T N V', state='S K H + N H V'
+        terms=False, time='B T^2 N H + B T N H V', memory='B T N H + B T N V', state='S K H + N H V'
     )
     example: ClassVar[dict[str, Any]] = {
         'mixers': [
@@ -55,8 +56,10 @@ class SideBySide(Layer):
         """Run every mixer on x; return the sum of their scaled outputs, and their states.
 
         Raises:
-            UserError: the number of scales is not the number of mixers.
+            UserError: the number of scales is not the number of mixers, or the model shares score terms among all
+                layers, which mixers without scores would refuse; each mixer may have terms of its own.
         """
+        refuse_terms(Part(type(self)).name, context.terms)
         count = len(self.mixers)
         scales = (1 / count,) * count if self.scales is None else self.scales
         if len(scales) != count:
