@@ -31,7 +31,7 @@ def get_sweep() -> dict:
         multi_query={f'{MIXER}.key_value_heads': 1},
         qk_norm={f'{MIXER}.head_norm': NORM},
         gated={f'{MIXER}.gate': dict(use='jax.nn:sigmoid')},
-        **{name: {MIXER: STARTS | spec} for name, spec in mixers().items()},
+        **{name: {MIXER: started(spec)} for name, spec in mixers().items()},
         **{name: {MIXER: spec} for name, spec in without_attention().items()},
         **{name: {f'{MIXER}.kernel': spec} for name, spec in kernels().items()},
         **{name: {f'{MIXER}.kernel': PLAIN | dict(softmax=spec)} for name, spec in softmaxes().items()},
@@ -42,6 +42,13 @@ def get_sweep() -> dict:
     return dict(
         runs=dict(list=points), seeds=1, match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
     )
+
+
+def started(spec: dict) -> dict:
+    """Return the mixer with the initial weights of the comparison, or each mixer of a layer that has several."""
+    if 'mixers' in spec:
+        return spec | dict(mixers=[started(each) for each in spec['mixers']])
+    return STARTS | spec
 
 
 def mixers() -> dict[str, dict]:

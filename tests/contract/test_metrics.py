@@ -91,8 +91,8 @@ def test_what_a_task_logs_is_declared_and_its_ranking_metric_is_logged(name):
     assert evaluation - train <= names(reports_of(task, 'evaluates'))
     assert found.best_by in evaluation | names(reports_of(task, 'evaluates'))
     assert found.metrics[found.best_by].best
-    pairs = {each for each in names(task.reports) if each.startswith('pair_')}  # where the encoder has a head for it
-    assert names(task.reports) - pairs <= train
+    optional = {each for each in names(task.reports) if each.startswith(('pair_', 'boundary_'))}  # of optional heads
+    assert names(task.reports) - optional <= train
 
 
 def test_every_task_is_a_subject():
@@ -102,11 +102,15 @@ def test_every_task_is_a_subject():
 
 
 @pytest.mark.long
-def test_what_the_task_of_pairs_declares_is_logged():
-    file = wholes.ROOT / 'masked_lm/quickstart.py'
-    experiment = Experiment.of(wholes.narrow(load_config(str(file))))
-    assert {'pair_loss', 'pair_accuracy'} <= logged(experiment)[1]
-    assert names(experiment.task().reports) <= logged(experiment)[1]
+def test_what_masked_lm_declares_is_logged_by_an_encoder_with_the_head_for_it():
+    experiments = [
+        Experiment.of(wholes.narrow(load_config(str(wholes.ROOT / f'masked_lm/{name}.py'))))
+        for name in ('quickstart', 'spanbert_tiny')
+    ]
+    of_pairs, of_spans = (logged(each)[1] for each in experiments)
+    assert {'pair_loss', 'pair_accuracy'} <= of_pairs - of_spans
+    assert {'boundary_loss', 'boundary_accuracy'} <= of_spans - of_pairs
+    assert names(experiments[0].task().reports) <= of_pairs | of_spans
 
 
 LOGITS = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])
