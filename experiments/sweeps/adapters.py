@@ -4,11 +4,16 @@ r"""Sweep over ways to fine-tune an encoder: all weights, LoRA, prefix tuning, p
 
     python launch/sweep.py --config=experiments/finetune/classify.py --sweep=experiments/sweeps/adapters.py \
         --workdir=runs/adapters --jobs=2 --config.init_from=runs/pieces --config.data.path=FILE \
-        --config.data.text=0 --config.data.label=1
+        --config.data.text=0 --config.data.label=1 --config.data.context_length=120
+
+The pretrained encoder has a context of 128 tokens:
+
+    python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/pieces \
+        --config.model.context_length=128
 
 Li, Liang 2021, "Prefix-Tuning", https://arxiv.org/abs/2101.00190; Lester et al. 2021, prompt tuning,
 https://arxiv.org/abs/2104.08691. A prefix is trained keys and values of each layer. The prompt takes 8 places of the
-context, so `model.context_length` is as much longer than the data's; the model needs positions for them.
+context, so rows have 8 tokens fewer than it, in all variants.
 """
 
 COUNT = 8
