@@ -10,6 +10,7 @@ python -m benchmarks --what=samples               # of one prompt, with a cache 
 python -m benchmarks --what=patching              # of activations, next to TransformerLens
 python -m benchmarks --what=memory                # of attention, by length
 python -m benchmarks --what=sparse                # mixers next to full attention, by length
+python -m benchmarks --what=costs                 # of one layer of each mixer and kernel, by length
 python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
 python -m benchmarks --what=search                # of a bi-encoder next to a cross-encoder, by number of texts
@@ -17,6 +18,7 @@ python -m benchmarks --what=corpora --gigabytes=10 # of text, prepared and mixed
 python -m benchmarks --what=utilisation           # of a config, on a GPU or TPU
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from absl import flags
@@ -41,7 +43,11 @@ PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Peers to compa
 ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds; every variant runs once per round.', 1)
 STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, per round.', 1)
 PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of the cache for samples.', 1)
-LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory, sparse and kernels, in tokens.', 1)
+LENGTH = flags.DEFINE_multi_integer(
+    'length', None, 'Sequence lengths for memory, sparse, costs and kernels, in tokens.', 1
+)
+COUNTS = flags.DEFINE_bool('counts', False, 'Count the FLOPs and bytes of costs, without seconds.')
+OUT = flags.DEFINE_string('out', None, 'File for the report as a page in Markdown.')
 TOPOLOGY = flags.DEFINE_string(
     'topology', None, 'TPU slice to compile kernels for, such as v5e:2x2; default: local devices.'
 )
@@ -62,6 +68,7 @@ _READ = {
     'patching': (SIZE, ROUNDS, STEPS),
     'memory': (LENGTH,),
     'sparse': (LENGTH, ROUNDS),
+    'costs': (LENGTH, ROUNDS, COUNTS),
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
     'search': (TEXTS, MOST),
@@ -95,6 +102,8 @@ def main(overrides: list[str]) -> None:
     if TOPOLOGY.value:
         jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     report = measure(overrides)
+    if OUT.value:
+        Path(OUT.value).write_text(report.markdown(), encoding='utf-8')
     print(report.json()) if JSON.value else report.show(Console())
 
 
@@ -106,6 +115,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     """
     from benchmarks.compare import choose
     from benchmarks.corpora import corpora
+    from benchmarks.costs import LENGTHS as COST_LENGTHS
+    from benchmarks.costs import costs
     from benchmarks.decoding import PROMPTS, decoding
     from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
     from benchmarks.kernels import kernels
@@ -139,6 +150,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
         return memory(LENGTH.value or LENGTHS)
     if WHAT.value == 'sparse':
         return sparse(LENGTH.value or SPARSE_LENGTHS, ROUNDS.value)
+    if WHAT.value == 'costs':
+        return costs(LENGTH.value or COST_LENGTHS, ROUNDS.value, COUNTS.value)
     if WHAT.value == 'kernels':
         chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
         return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)

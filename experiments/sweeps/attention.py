@@ -11,14 +11,14 @@ bigram model, speed, memory, FLOPs, and the bytes of decoding state per token.
 """
 
 MIXER = 'model.block.mixer'
-HEADS, WINDOW, STRIDE = 4, 15, 8  # tokens: a window of 15 is a query with the 15 before it
+HEADS = 4
+LENGTH, WINDOW = 64, 16  # tokens of a row, and tokens that a local part sees, the query's own among them
 ROTARY = dict(use='position.rotary:Rotary')
 NO_POSITION = dict(use='position.none:NoPosition')
 LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
 PLAIN = dict(use='attention.plain:Plain')
 CAUSAL = dict(use='ops.mask:Causal')
 SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
-WIDE = dict(size=WINDOW, heads=HEADS)
 NORM = dict(use='norm.rms:RMSNorm')
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 STARTS = dict(kernel_init=NORMAL, output_init=dict(use='jax.nn.initializers:normal', stddev=0.01))  # of two layers
@@ -51,10 +51,10 @@ def started(spec: dict) -> dict:
     return STARTS | spec
 
 
-def mixers() -> dict[str, dict]:
+def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     """Return the mixers that are not settings of multi-head attention."""
     scores = dict(heads=HEADS, kernel=PLAIN, mask=CAUSAL, position=ROTARY)
-    positions = scores | dict(position=NO_POSITION, length=64)
+    positions = scores | dict(position=NO_POSITION, length=length)
     return dict(
         latent=scores | LATENT | dict(use='attention.latent:Latent', norm=NORM),
         grouped_latent=scores
@@ -70,9 +70,16 @@ def mixers() -> dict[str, dict]:
         exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
         normalized_heads=scores | dict(use='attention.normalized_heads:NormalizedHeads'),
         native_sparse=scores
-        | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=4, window=WINDOW + 1),
+        | dict(
+            use='attention.native_sparse:NativeSparse',
+            length=window // 2,
+            stride=window // 4,
+            block=window // 2,
+            chosen=4,
+            window=window,
+        ),
         lightning_indexer=scores
-        | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=16),
+        | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=window),
         selective=scores | dict(use='attention.selective:Selective'),
         dense_synthesizer=positions | dict(use='attention.dense_synthesizer:DenseSynthesizer'),
         random_synthesizer=positions | dict(use='attention.random_synthesizer:RandomSynthesizer'),
@@ -116,7 +123,8 @@ def mixers() -> dict[str, dict]:
     )
 
 
-def without_attention() -> dict[str, dict]:
+def without_attention(window: int = WINDOW) -> dict[str, dict]:
+    wide = dict(size=window - 1, heads=HEADS)
     return dict(
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
         slstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.slstm:SLSTM', width=128)),
@@ -125,27 +133,27 @@ def without_attention() -> dict[str, dict]:
             cell=dict(use='recurrent.cell.slstm:SLSTM', width=128, heads=HEADS),
         ),
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
-        lightweight_convolution=WIDE | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
-        dynamic_convolution=WIDE | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
+        lightweight_convolution=wide | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
+        dynamic_convolution=wide | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
     )
 
 
-def kernels() -> dict[str, dict]:
+def kernels(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     return dict(
-        blockwise=dict(use='attention.blockwise:Blockwise', query_block=32, key_block=32),
-        moba=dict(use='attention.moba:MoBA', block=8, chosen=3, inner=PLAIN),
+        blockwise=dict(use='attention.blockwise:Blockwise', query_block=2 * window, key_block=2 * window),
+        moba=dict(use='attention.moba:MoBA', block=window // 2, chosen=3, inner=PLAIN),
         linear=dict(use='attention.linear:Linear'),
         performer=dict(use='attention.performer:Performer', random_features=64),
-        cosformer=dict(use='attention.cosformer:CosFormer', length=64),
+        cosformer=dict(use='attention.cosformer:CosFormer', length=length),
     )
 
 
-def softmaxes() -> dict[str, dict]:
+def softmaxes(length: int = LENGTH) -> dict[str, dict]:
     return dict(
         sink=dict(use='softmax.sink:LearnedSink'),
         softmax_one=dict(use='softmax.softmax_one:SoftmaxOne'),
-        sigmoid=dict(use='softmax.sigmoid:Sigmoid', length=64),
-        scalable=dict(use='softmax.scalable:Scalable', length=64),
+        sigmoid=dict(use='softmax.sigmoid:Sigmoid', length=length),
+        scalable=dict(use='softmax.scalable:Scalable', length=length),
         top_k=dict(use='softmax.top_k:TopK', k=8),
         entmax=dict(use='softmax.entmax:Entmax', alpha=1.5),
         talking_heads=dict(use='softmax.talking_heads:TalkingHeads'),
@@ -161,19 +169,19 @@ def terms() -> dict[str, dict]:
     )
 
 
-def masks() -> dict[str, dict]:
+def masks(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     def causal(*masks: dict) -> dict:
         return dict(use='ops.mask:all_of', masks=[*masks, CAUSAL])
 
-    pattern = 'ops.pattern:'
+    pattern, side = 'ops.pattern:', window - 1
     return dict(
-        window=causal(dict(use='ops.mask:Window', left=WINDOW)),
-        dilated_window=causal(dict(use=f'{pattern}dilated_window', left=WINDOW, right=0, dilation=2)),
-        chunked=causal(dict(use='ops.mask:Chunked', length=WINDOW + 1)),
-        longformer=causal(dict(use=f'{pattern}longformer', left=WINDOW, right=0, tokens=4)),
+        window=causal(dict(use='ops.mask:Window', left=side)),
+        dilated_window=causal(dict(use=f'{pattern}dilated_window', left=side, right=0, dilation=2)),
+        chunked=causal(dict(use='ops.mask:Chunked', length=window)),
+        longformer=causal(dict(use=f'{pattern}longformer', left=side, right=0, tokens=4)),
         big_bird=causal(
-            dict(use=f'{pattern}big_bird', side=WINDOW, tokens=4, size=8, count=2, length=64, seed=0),
+            dict(use=f'{pattern}big_bird', side=side, tokens=4, size=window // 2, count=2, length=length, seed=0),
         ),
-        sparse_strided=dict(use=f'{pattern}sparse_strided', stride=STRIDE),
-        sparse_fixed=dict(use=f'{pattern}sparse_fixed', length=STRIDE, count=2),
+        sparse_strided=dict(use=f'{pattern}sparse_strided', stride=window // 2),
+        sparse_fixed=dict(use=f'{pattern}sparse_fixed', length=window // 2, count=2),
     )

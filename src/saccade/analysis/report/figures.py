@@ -44,6 +44,12 @@ class Table:
         csv.writer(file, lineterminator='\n').writerows((self.columns, *self.rows))
         return file.getvalue()
 
+    def markdown(self) -> str:
+        """Return the title as a heading, and the table in Markdown."""
+        bars = ('---', *('---:' for _ in self.columns[1:]))
+        lines = (f'| {" | ".join(cells)} |' for cells in (self.columns, bars, *self.rows))
+        return '\n'.join((f'## {self.title}', '', *lines, ''))
+
     def show(self, console: Console) -> None:
         """Print the title and the table."""
         say(console, self.title, style='bold')
@@ -66,17 +72,31 @@ class MeasurementReport:
         """One JSON object, with the machine and the versions."""
         return json.dumps({'what': self.what, 'machine': machine(), **self.figures})
 
+    def markdown(self) -> str:
+        """Return a page in Markdown: the notes, then the tables."""
+        return '\n'.join(
+            (
+                f'# {self.what.capitalize()}',
+                '',
+                *(f'{note}\n' for note in self._notes()),
+                *map(Table.markdown, self.tables),
+            )
+        )
+
     def show(self, console: Console) -> None:
         """Print the tables and notes."""
         for table in self.tables:
             table.show(console)
+        for note in self._notes():
+            say(console, note)
+
+    def _notes(self) -> tuple[str, ...]:
         found = machine()
         versions = ', '.join(f'{name} {version}' for name, version in found['versions'].items())
-        for note in (
+        return (
             *self.notes,
             f'{found["processor"]}, {found["cores"]} cores, Python {found["python"]}, {versions}',
-        ):
-            say(console, note)
+        )
 
 
 def machine() -> dict[str, Any]:
