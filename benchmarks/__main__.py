@@ -26,7 +26,7 @@ from absl import flags
 from benchmarks.size import CROSSED, DECODING_SIZES, MASKED_SIZES, PEERS, SEARCHED, SEQ2SEQ_SIZES, SIZES
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
-from saccade.train.process.output import require_folder
+from saccade.train.process.output import require_file, require_folder
 from saccade.types import UserError
 
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ def main(overrides: list[str]) -> None:
     refuse_given(f'with --what={WHAT.value}', *unread.values())
     if WHAT.value == 'utilisation':
         require_folder('trace', TRACE.value)
+    if COUNTS.value:
+        refuse_given('with --counts', ROUNDS)
+    if OUT.value:
+        require_file('out', OUT.value)
     if TOPOLOGY.value:
         jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     report = measure(overrides)

@@ -128,14 +128,14 @@ def _refuses(first: Level, second: Level) -> bool:
     if first.factor == 'mixer' and second.factor in FIELDS and _has_no_place(first, second):
         return True
     if (first.factor, second.factor) == ('kernel', 'softmax') and second.spec:
-        return not first.spec or not _takes(first, 'softmax', second)
+        return not first.spec or not all(_takes(each, 'softmax', second) for each in _kernels(first))
     if (first.factor, second.factor) == ('mixer', 'block'):
-        return not _takes(second, 'mixer', first)
+        return not _takes(second.target, 'mixer', first)
     if first.factor not in ('mixer', 'kernel') or not first.spec or not second.spec:
         return False
     if (first.factor, second.factor) == ('mixer', 'kernel'):
         unscored = first.capabilities.scores and not second.capabilities.terms
-        return unscored or not _takes(first, 'kernel', second)
+        return unscored or not _takes(first.target, 'kernel', second)
     if (first.factor, second.factor) == ('mixer', 'mask') and _cannot_mask(first.capabilities, second):
         return True
     if (first.factor, second.factor) == ('kernel', 'mask'):
@@ -151,8 +151,15 @@ def _has_no_place(mixer: Level, inner: Level) -> bool:
     return isinstance(defaults(mixer.target).get(field), Part) and inner.factor != 'softmax'
 
 
-def _takes(outer: Level, field: str, inner: Level) -> bool:
-    hint, _ = fields(outer.target).get(field, (None, None))
+def _kernels(kernel: Level) -> Iterator[type]:
+    """A kernel, and the one within it that it has by default."""
+    yield kernel.target
+    if isinstance(within := defaults(kernel.target).get('inner'), Part):
+        yield within.target
+
+
+def _takes(outer: type, field: str, inner: Level) -> bool:
+    hint, _ = fields(outer).get(field, (None, None))
     return hint is not None and not lacking(inner.target, typing.get_args(hint)[0])
 
 
