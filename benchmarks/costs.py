@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 from saccade.experiments.sweeps import attention as sweep
-from scipy.stats import linregress
 from scipy.stats import t as student
 
 from saccade.analysis.report.figures import MeasurementReport, Table
@@ -52,16 +51,16 @@ class Cost:
 
 COSTS: Mapping[str, Cost] = {
     'flops': Cost(f'GFLOPs of the forward pass, {TOKENS:,} tokens', 1e9, 1),
-    'temp_bytes': Cost(f'Temporary MiB of the forward and backward pass, {TOKENS:,} tokens', 2**20, 1),
-    'state_bytes': Cost('KiB of the decoding state of a sequence', 2**10, 0),
-    'compile_seconds': Cost('Seconds to compile the forward and backward pass', 1, 0),
-    'seconds': Cost(f'Seconds of the forward and backward pass, {TOKENS:,} tokens', 1, 1),
+    'temp_bytes': Cost(f'Temporary MiB of the forward and backward pass, {TOKENS:,} tokens', 2.0**20, 1),
+    'state_bytes': Cost('KiB of the decoding state of a sequence', 2.0**10, 0),
+    'compile_seconds': Cost('Seconds to compile the forward and backward pass', 1.0, 0),
+    'seconds': Cost(f'Seconds of the forward and backward pass, {TOKENS:,} tokens', 1.0, 1),
     'token_seconds': Cost('Milliseconds to decode a token', 1e-3, 0),
 }
 
 
 def variants(length: int) -> dict[str, dict[str, Any]]:
-    """Return the spec of each layer for rows of a length, with scores in blocks where it can make them so."""
+    """Return the spec of each layer for rows of a length, with the plain kernel in those that have one."""
     layers = sweep.mixers(length, WINDOW) | sweep.without_attention(WINDOW)
     kernels = sweep.kernels(length, WINDOW)
     softmaxes = {name: sweep.PLAIN | {'softmax': spec} for name, spec in sweep.softmaxes(length).items()}
@@ -70,8 +69,8 @@ def variants(length: int) -> dict[str, dict[str, Any]]:
         | {name: {'terms': [spec]} for name, spec in sweep.terms().items()}
         | {name: {'mask': spec} for name, spec in sweep.masks(length, WINDOW).items()}
     )
-    specs = {'multi_head': MULTI_HEAD} | layers | {name: {**MULTI_HEAD, **each} for name, each in changes.items()}
-    return {'plain': dict(MULTI_HEAD)} | {name: cheapest(spec) for name, spec in specs.items()}
+    changed = {name: {**MULTI_HEAD, **each} for name, each in changes.items()}
+    return {'multi_head': dict(MULTI_HEAD)} | layers | changed
 
 
 def cheapest(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,9 +107,10 @@ def costs(lengths: Sequence[int], rounds: int, counts: bool) -> MeasurementRepor
     if unfit := [length for length in lengths if TOKENS % length]:
         raise UserError(f'--length={unfit[0]}: rows of a batch of {TOKENS} tokens need a length that divides it')
     lengths = sorted(set(lengths))
-    found: dict[str, dict[str, list[float | None]]] = {name: {} for name in COSTS}
+    found: dict[str, dict[str, list[int | float | None]]] = {name: {} for name in COSTS}
     for length in lengths:
-        for layer, spec in variants(length).items():
+        cheapest_of = {name: cheapest(spec) for name, spec in variants(length).items()}
+        for layer, spec in ({'plain': MULTI_HEAD} | cheapest_of).items():
             for name, figure in _measured(spec, length, 0 if counts else rounds).items():
                 found[name].setdefault(layer, []).append(figure)
     found = {name: rows for name, rows in found.items() if rows}
@@ -128,12 +128,14 @@ def costs(lengths: Sequence[int], rounds: int, counts: bool) -> MeasurementRepor
     return MeasurementReport('costs', {'lengths': lengths, 'exponents': exponents, **found}, tables, notes)
 
 
-def exponent(lengths: Sequence[int], row: Sequence[float | None], of_batch: int) -> tuple[float, float] | None:
+def exponent(lengths: Sequence[int], row: Sequence[int | float | None], of_batch: int) -> tuple[float, float] | None:
     """Return the exponent of the length in a cost of one sequence, and the half-width of its 95% interval."""
     if None in row or not min(row):
         return None
-    line = linregress(np.log(lengths), np.log(row))
-    return float(line.slope) + of_batch, float(student.ppf(0.975, len(row) - 2) * line.stderr)
+    x, y, free = np.log(lengths), np.log(row), len(row) - 2
+    slope, start = np.polyfit(x, y, 1)
+    error = np.linalg.norm(y - start - slope * x) / np.linalg.norm(x - x.mean()) / np.sqrt(free)
+    return float(slope) + of_batch, float(student.ppf(0.975, free) * error)
 
 
 def work(spec: Mapping[str, Any], length: int) -> int:
@@ -166,7 +168,7 @@ def state_bytes(spec: Mapping[str, Any], length: int) -> int | None:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
 
-def _measured(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, float | None]:
+def _measured(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, int | float | None]:
     start = time.perf_counter()
     program = compiled(spec, length)
     compile_seconds, taken = time.perf_counter() - start, program.memory_analysis().temp_size_in_bytes
@@ -235,10 +237,10 @@ def _drawn(like: PyTree) -> PyTree:
 def _table(
     cost: Cost,
     lengths: Sequence[int],
-    rows: Mapping[str, Sequence[float | None]],
+    rows: Mapping[str, Sequence[int | float | None]],
     exponents: Mapping[str, tuple[float, float] | None],
 ) -> Table:
-    def written(figure: float | None) -> str:
+    def written(figure: int | float | None) -> str:
         return '-' if figure is None else f'{figure / cost.unit:,.4g}'
 
     def fitted(found: tuple[float, float] | None) -> str:

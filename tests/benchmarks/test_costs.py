@@ -1,35 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of one layer by length: counted figures of the page `docs/results/costs.md`, and the fit of exponents."""
-
-import json
-import subprocess
-import sys
-from pathlib import Path
+"""Costs of one layer by length: the counted figures of the page `docs/results/costs.md`, and the fit of exponents."""
 
 import pytest
 
 from benchmarks import costs
-from benchmarks.costs import exponent, state_bytes, temp_bytes, variants, work
+from benchmarks.costs import MULTI_HEAD, cheapest, exponent, state_bytes, temp_bytes, variants, work
 from saccade.types import UserError
 
-ROOT = Path(__file__).parents[2]
-PAIRS = {  # layers whose memory grows with the square of the length, with the reason
-    'plain': 'keeps all scores',
-}
-GROWING = {  # layers that decode with keys and values of all tokens
-    'multi_head': 2 * 4,
-}
+LENGTHS = (1024, 4096, 16384)
 
 
 def test_exponents_are_of_one_sequence_and_have_an_interval():
-    lengths = (256, 1024, 4096)
-    assert exponent(lengths, [3 * length for length in lengths], 1) == pytest.approx((2, 0), abs=1e-6)
-    assert exponent(lengths, [5.0, 5.0, 5.0], 0) == pytest.approx((0, 0), abs=1e-6)
-    slope, half = exponent(lengths, [1.0, 2.0, 8.0], 0)
-    assert slope == pytest.approx(0.75)
-    assert half == pytest.approx(12.706 * 0.75 / 27**0.5 / 2 * 1.5**0.5 * 2**0.5, rel=0.5)
-    assert exponent(lengths, [1.0, None, 8.0], 0) is None
+    assert exponent((256, 1024, 4096), [256, 1024, 4096], 1) == pytest.approx((2, 0), abs=1e-6)
+    assert exponent((256, 1024, 4096), [5.0, 5.0, 5.0], 0) == pytest.approx((0, 0), abs=1e-6)
+    slope, half = exponent((1, 10, 100), [1, 1, 1000], 0)  # logarithms 0, 0, 3: residuals 1/2, -1, 1/2
+    assert (slope, half) == pytest.approx((1.5, 12.7062 * 0.75**0.5), rel=1e-5)
+    assert exponent((1, 10, 100), [1.0, None, 8.0], 0) is None
 
 
 @pytest.mark.parametrize(
@@ -42,3 +29,12 @@ def test_exponents_are_of_one_sequence_and_have_an_interval():
 def test_lengths_that_give_no_exponent_are_refused(lengths, message):
     with pytest.raises(UserError, match=message):
         costs.costs(lengths, 1, True)
+
+
+def test_states_are_keys_and_values_of_all_tokens_or_have_a_fixed_size():
+    found = {name: [state_bytes(spec, length) for length in LENGTHS] for name, spec in variants(16384).items()}
+    token = 2 * 128 * 4 + 4 * 4  # keys and values, float32, and what the cache knows of the token
+    assert exponent(LENGTHS, found['multi_head'], 0)[0] == pytest.approx(1, abs=0.01)
+    assert found['multi_head'][0] == pytest.approx(1024 * token, rel=0.02)
+    for name in ('window', 'retention', 'delta_net', 'mamba2', 'rwkv7', 'lstm', 'linear', 'cosformer'):
+        assert len({*found[name]}) == 1, name
