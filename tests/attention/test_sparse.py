@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse attention that scores only chosen keys: equal to the masked form, and what it costs by length."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.build import build
+from saccade.analysis.catalogue.catalogue import SOFTMAX, Catalogue
+from saccade.build import build, load
 from saccade.ops.block_sparse import attend_to_blocks
 from saccade.ops.blocks import ChosenBlocks, Runs, Tokens
 from saccade.ops.flops import flops, model_flops
@@ -32,7 +35,7 @@ HEADS = {
     'heads': N, 'key_value_heads': K, 'mask': {'use': 'ops.mask:Causal'}, 'position': {'use': 'position.rotary:Rotary'},
 }  # fmt: skip
 ENTMAX = {'softmax': {'use': 'softmax.entmax:Entmax', 'alpha': 1.5}}
-SINK = {'softmax': {'use': 'softmax.sink:LearnedSink'}}
+ONLINE = {name: spec for name, spec in Catalogue.ours().specs(SOFTMAX).items() if hasattr(load(spec['use']), 'online')}
 
 
 def moba(inner, of_kernel=(), **changes):
@@ -64,7 +67,10 @@ CASES = {
 }
 MORE = {
     **{f'{name}, dropout': (made, {'dropout': 0.3}, {}) for name, (made, _, _) in CASES.items()},
-    **{f'{name}, sink': (made, SINK, {}) for name, (made, _, _) in CASES.items()},
+    **{
+        f'{name}, {softmax}': (made, {'softmax': spec}, {})
+        for (name, (made, _, _)), (softmax, spec) in itertools.product(CASES.items(), ONLINE.items())
+    },
     'moba, own block only': (lambda inner, of_kernel: moba(inner, {'chosen': 1}), {}, {}),
     'moba, as many key heads': (moba, {}, {'key_value_heads': N}),
     'native sparse, overlapping more': (native, {}, {'length': 6, 'stride': 1, 'block': 2}),

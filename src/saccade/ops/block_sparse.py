@@ -125,7 +125,7 @@ def _forward(
         scores = _scores(scoring, take(queries, this.rows), k_part, this, q.shape[1])
         here, weights, shrink = scoring.softmax.accumulate(_of_heads(statistic, this.rows), scores)
         mixed = weighted_values(_dropped(scoring, weights, this, shape), v_part)
-        shrink = rearrange(shrink, 'B (J G) R -> B J R G 1', J=groups)
+        shrink = rearrange(jnp.broadcast_to(shrink, weights.shape[:3]), 'B (J G) R -> B J R G 1', J=groups)
         out = _put(
             out, this.rows, take(out, this.rows) * shrink + rearrange(mixed, 'B R (J G) H -> B J R G H', J=groups)
         )
