@@ -5,7 +5,7 @@
 import pytest
 
 from benchmarks import costs
-from benchmarks.costs import MULTI_HEAD, cheapest, exponent, state_bytes, temp_bytes, variants, work
+from benchmarks.costs import exponent, state_bytes, variants
 from saccade.types import UserError
 
 LENGTHS = (1024, 4096, 16384)
@@ -38,10 +38,3 @@ def test_states_are_keys_and_values_of_all_tokens_or_have_a_fixed_size():
     assert found['multi_head'][0] == pytest.approx(1024 * token, rel=0.02)
     for name in ('window', 'retention', 'delta_net', 'mamba2', 'rwkv7', 'lstm', 'linear', 'cosformer'):
         assert len({*found[name]}) == 1, name
-
-
-@pytest.mark.long
-@pytest.mark.parametrize('name', [name for name in variants(LENGTHS[-1]) if name not in PAIRS])
-def test_temporary_bytes_are_proportional_to_the_length(name):
-    taken = [temp_bytes(cheapest(variants(length)[name]), length) for length in LENGTHS[1:]]
-    assert exponent_of_two(LENGTHS[1:], taken) + 1 < 1.1

@@ -13,6 +13,7 @@ chosen keys are gathered (`ops.gathered`); with `attention.plain:Plain`, the ref
 B T chosen (N H + M X), and B T S M X for the choice, in time; memory is linear in T.
 """
 
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -186,19 +187,20 @@ def divergence(
         at: index of each chosen key; S for none.
     """
     given = q, weight, jax.lax.stop_gradient(weights)
-    distance = over_chosen(_distance, given, k[:, None], [], at, (), jnp.array(k.shape[1]))
+    distance = over_chosen(partial(_distance, k.shape[1]), given, k[:, None], [], at, (), ())
     return token_total(distance, jnp.ones(distance.shape, bool) if real is None else real)
 
 
 def _distance(
+    keys: int,
     queries: tuple[Array, ...],
     k: Float[Array, 'B 1 X C 1 H'],
     floats: list[Array],
     at: Int[Array, 'B 1 X C'],
     rows: tuple[()],
-    keys: Int[Array, ''],
+    others: tuple[()],
 ) -> Float[Array, 'B X']:
-    """Return the divergence of each query of a block."""
+    """Return the divergence of each query of a block. The index `keys` is that of none."""
     q, weight, weights = queries
     one_each = (rearrange(q, 'B X N H -> (B X) 1 N H'), rearrange(k, 'B 1 X C 1 H -> (B X) C 1 H'))
     fit = rearrange(relevance(*one_each, rearrange(weight, 'B X N -> (B X) 1 N')), '(B X) 1 C -> B X C', X=q.shape[1])
