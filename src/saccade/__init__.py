@@ -8,6 +8,7 @@ package:
     saccade.MultiHead(heads=4)      a Linen module, to use in any Linen model; fields with a convention have defaults
     saccade.norm.RMSNorm()          any part of a package; saccade.mask.Causal() and saccade.term.Softcap(cap=50.0) too
     saccade.part_of(spec)           the factory of a part, from its dict in a config
+    saccade.train(config, 'runs/a') training of a config in a folder, which resumes
     saccade.load('runs/a')          a trained model with its tokenizer, to generate, embed and predict
 """
 
@@ -18,6 +19,7 @@ _OTHERS = {
     'mask': 'saccade.ops.mask',
     'term': 'saccade.ops.term',
     'part_of': 'saccade.build:part_of',
+    'train': 'saccade.train',
     'load': 'saccade.loaded:load',
 }
 

@@ -3,6 +3,7 @@
 """Trained models in Python: `saccade.load('runs/a')` returns a model that generates, embeds and predicts.
 
 model = saccade.load('runs/a')
+model(ids)                                        logits [B T V] of token ids [B T]
 model.generate('def ', max_tokens=50)
 model.translate('The house is small.')            of an encoder-decoder
 model.fill('The [MASK] sat.')                     of a masked language model, or a denoising encoder-decoder
@@ -37,7 +38,7 @@ from saccade.train.translating import LENGTH_PENALTY, open_gap_filler, translato
 from saccade.types import Params, Seq2Seq, UserError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loaded:
     """Trained model in Python.
 
@@ -71,6 +72,10 @@ class Loaded:
             UserError: the model was not trained on text.
         """
         return self.trained.tokenizer
+
+    def __call__(self, *inputs: Any, **more: Any) -> Any:
+        """Return the model's output for its own inputs, such as the logits [B T V] of token ids [B T]."""
+        return self.model.apply({'params': self.params}, *inputs, **more)
 
     def generate(
         self,

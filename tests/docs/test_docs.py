@@ -16,8 +16,10 @@ import pytest
 
 from saccade.analysis.reference import Flag, launcher_flags
 from saccade.axes import LETTERS
+from saccade.build import load
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.setup import ExperimentCost
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +30,8 @@ SHELL = re.compile(r'^ *```shell\n(.*?)^ *```$|^((?: {4}[^\n]*\n)+)', re.M | re.
 COMMAND = re.compile(r'^(?:srun \S+ )?python (launch/\w+\.py.*)')
 INSTALLED = re.compile(r'^saccade (\w+)')  # the command of the package
 IN_A_SENTENCE = re.compile(r'`(?:python )?(launch/\w+\.py .*?)`')
+IN_A_TABLE = re.compile(r'^\|.*?`(--config\..*?)` \|$', re.M)
+PART = re.compile(r'`([a-z_0-9]+(?:\.(?!py:)[a-z_0-9]+)+:[A-Za-z]\w*)`')
 PLACEHOLDERS = ('...', 'my_', 'runs/')  # values of the reader's own
 
 each_page = pytest.mark.parametrize('page', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -54,8 +58,9 @@ def commands(text: str) -> Iterator[str]:
 
 
 def overrides_alone(text: str) -> Iterator[str]:
-    """Lines that are nothing but overrides: they are of the quickstart."""
-    return (line for line in shell_lines(text) if line.startswith('--config.'))
+    """Lines and last cells of tables that are nothing but overrides: they are of the quickstart."""
+    yield from (line for line in shell_lines(text) if line.startswith('--config.'))
+    yield from IN_A_TABLE.findall(text)
 
 
 def wrong(command: str) -> str:
@@ -130,6 +135,21 @@ def test_its_commands_are_right(page):
 
 
 @each_page
+def test_its_parts_are_there(page):
+    names = {name for name in PART.findall(page.read_text()) if not name.startswith('my_')}
+    assert {name: told for name in names if (told := absent(name))} == {}
+
+
+def absent(name: str) -> str:
+    """Say why nothing has this name; nothing if something has."""
+    try:
+        load(name)
+    except UserError as error:
+        return str(error)
+    return ''
+
+
+@each_page
 def test_its_targets_of_make_are_there(page):
     targets = set(re.findall(r'^([a-z]+):', (ROOT / 'Makefile').read_text(), re.M))
     assert {found[1] for line in shell_lines(page.read_text()) if (found := re.match('make ([a-z]+)', line))} <= targets
@@ -155,6 +175,13 @@ def test_its_python_runs(page, monkeypatch, request):
     monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look their own module up
     for _, block in PYTHON.findall(page.read_text()):
         exec(compile(textwrap.dedent(block), str(page), 'exec'), vars(module))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('line', IN_A_TABLE.findall((ROOT / 'docs/guides/coming_from.md').read_text()))
+def test_a_line_for_newcomers_has_a_training_step(line):
+    run = Experiment.of(load_config(str(ROOT / QUICKSTART), shlex.split(line)))
+    assert ExperimentCost.of(run).flops > 0  # traces a step
 
 
 def test_the_letters_of_axes_are_a_table():

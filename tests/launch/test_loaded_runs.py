@@ -5,10 +5,14 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+from saccade.experiments.masked_lm import distil
+from watched import assert_same, losses
 
 import saccade
+from saccade.train.config import load_config, resolved
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +30,36 @@ def test_it_generates_what_the_launcher_does(runner, finished):
     assert model.config['model']['width'] == model.model.width == 32
     with pytest.raises(UserError, match=r'tags or answer; it is for launch/generate\.py$'):
         model.predict('the model')
+
+
+def test_it_applies_the_model_to_its_inputs(finished):
+    model = saccade.load(str(finished))
+    ids = [model.tokenizer.encode('the model reads')]
+    expected = model.model.apply({'params': model.params}, np.array(ids))
+    assert expected.shape == (1, len(ids[0]), 300)
+    np.testing.assert_array_equal(model(ids), expected)
+    np.testing.assert_array_equal(model(tokens=ids), expected)
+    np.testing.assert_allclose(jax.jit(model)(ids), expected, atol=1e-5)
+
+
+def test_a_config_is_trained_as_by_the_launcher_and_resumes(finished, tmp_path):
+    file = finished / 'config.json'
+    final = saccade.train(str(file), str(tmp_path / 'file'))
+    assert_same(losses(tmp_path / 'file'), losses(finished))
+    config = json.loads(file.read_text())
+    assert saccade.train(config | {'steps': 10, 'eval_every': 0}, str(tmp_path / 'tree'))['step'] == 10
+    again = saccade.train(config, str(tmp_path / 'file'))  # which is finished
+    assert (again['step'], again['loss']) == (20, final['loss'])
+
+
+def test_a_config_in_python_inherits_a_model_and_is_left_as_it_was(encoder):
+    config = distil.get_config()
+    config.init_from = str(encoder)
+    before = config.to_dict()
+    assert resolved(config) == load_config(
+        str(ROOT / 'experiments/masked_lm/distil.py'), [f'--config.init_from={encoder}']
+    )
+    assert config.to_dict() == before
 
 
 def test_it_embeds_a_text(encoder):

@@ -77,7 +77,8 @@ def index_page(names: Sequence[str]) -> str:
     contents = '\n'.join(['```{toctree}', ':maxdepth: 1', '', *names, '```'])
     return (
         '# Reference\n\nThese pages are made from the code when the documentation is built. A part is named as a config'
-        f' names it under `use`.\n\n{contents}\n'
+        ' names it under `use`. [Axes and dtypes](../concepts/axes_and_dtypes.md) has the letters of axes.\n\n'
+        f'{contents}\n'
     )
 
 

@@ -94,6 +94,17 @@ def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
     return plain(changed)
 
 
+def resolved(config: Mapping[str, Any] | ConfigDict) -> dict[str, Any]:
+    """Return the plain values of a config as `get_config()` of an experiment returns it, with a model that it inherits.
+
+    Raises:
+        UserError: the model cannot be inherited.
+    """
+    own = ConfigDict(plain(config))  # a copy, since a model that is inherited is put into it
+    inherit(own)
+    return plain(own)
+
+
 def value_of(config: Mapping[str, Any], field: str) -> Any:
     """Return the value of a dotted field of a resolved config, or its default.
 
