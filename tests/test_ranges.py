@@ -69,6 +69,7 @@ BOUNDS = {
     'position.learned:Learned': {'length': COUNT, 'stretch': ((0.5,), (1.0,))},
     'position.rotary_2d:Rotary2D': {'columns': COUNT},
     'recurrent.decoder.gumbel:Gumbel': {'temperature': POSITIVE},
+    'recurrent.mixer.hyena:Hyena': {'bands': COUNT, 'fastest': POSITIVE, 'length': COUNT, 'slowest': POSITIVE},
     'score.cosine:Cosine': {'gain': POSITIVE},
     'softmax.entmax:Entmax': {'alpha': ((1.0, 2.1), (1.1, 2.0))},
     'softmax.scalable:Scalable': {'length': ((1,), (2,))},

@@ -123,7 +123,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     )
 
 
-def without_attention(window: int = WINDOW) -> dict[str, dict]:
+def without_attention(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     wide = dict(size=window - 1, heads=HEADS)
     return dict(
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
@@ -135,6 +135,7 @@ def without_attention(window: int = WINDOW) -> dict[str, dict]:
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
         lightweight_convolution=wide | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
         dynamic_convolution=wide | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
+        hyena=dict(use='recurrent.mixer.hyena:Hyena', length=length),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 MIXER = 'model.block.mixer'
 HEADS = 2
+LONGEST = 512  # tokens: of the longest rows that the diagnostics have, evaluation included
 NORM = dict(use='norm.rms:RMSNorm')
 SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
 PLAIN = dict(use='attention.plain:Plain')
@@ -159,4 +160,5 @@ def recurrences() -> dict[str, dict[str, Any]]:
             use='recurrent.mixer.lightweight_convolution:LightweightConvolution', size=4, heads=HEADS
         ),
         dynamic_convolution=dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution', size=4, heads=HEADS),
+        hyena=dict(use='recurrent.mixer.hyena:Hyena', length=LONGEST),
     )

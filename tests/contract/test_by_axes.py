@@ -43,6 +43,7 @@ SPARED = {
     'Differential': {'lambda_key_1', 'lambda_key_2', 'lambda_query_1', 'lambda_query_2'},
     'GatedDelta2': {'log_rate'},
     'Halting': {'step'},
+    'Hyena': {'frequency'},
     'KimiDelta': {'log_rate'},
     'LearnedSink': {'sink'},
     'Mamba2': {'log_rate', 'skip'},
