@@ -70,6 +70,7 @@ BOUNDS = {
     'position.rotary_2d:Rotary2D': {'columns': COUNT},
     'recurrent.decoder.gumbel:Gumbel': {'temperature': POSITIVE},
     'recurrent.mixer.hyena:Hyena': {'bands': COUNT, 'fastest': POSITIVE, 'length': COUNT, 'slowest': POSITIVE},
+    'recurrent.mixer.s4d:S4D': {'states': COUNT},
     'score.cosine:Cosine': {'gain': POSITIVE},
     'softmax.entmax:Entmax': {'alpha': ((1.0, 2.1), (1.1, 2.0))},
     'softmax.scalable:Scalable': {'length': ((1,), (2,))},

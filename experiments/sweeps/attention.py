@@ -136,6 +136,7 @@ def without_attention(length: int = LENGTH, window: int = WINDOW) -> dict[str, d
         lightweight_convolution=wide | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
         dynamic_convolution=wide | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
         hyena=dict(use='recurrent.mixer.hyena:Hyena', length=length),
+        s4d=dict(use='recurrent.mixer.s4d:S4D'),
     )
 
 

@@ -161,4 +161,5 @@ def recurrences() -> dict[str, dict[str, Any]]:
         ),
         dynamic_convolution=dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution', size=4, heads=HEADS),
         hyena=dict(use='recurrent.mixer.hyena:Hyena', length=LONGEST),
+        s4d=dict(use='recurrent.mixer.s4d:S4D'),
     )

@@ -54,6 +54,7 @@ SPARED = {
     'RWKV7': {'bonus', 'find', 'write'} | {f'{of}_share' for of in ('decay', 'gate', 'key', 'query', 'rate', 'value')},
     'RelativeBias': {'table'},
     'RescaledGated': {'gate_gain', 'up_gain'},
+    'S4D': {'frequency', 'log_rate', 'log_step', 'read_imaginary', 'read_real', 'skip'},
     'Scalable': {'sharpness'},
     'Shaw': {'table'},
     'TalkingHeads': {'after', 'before'},
