@@ -18,11 +18,13 @@ COUNT, SHARE = ((0, -1), (1,)), ((-0.1, 1.0, 1.5), (0.0, 0.9))
 POSITIVE, NOT_NEGATIVE = ((0.0, -1.0), (0.1,)), ((-1.0,), (0.0,))
 # Fields of a part: what is refused, and what is not.
 BOUNDS = {
+    'attention.causal_luna:CausalLuna': {'slots': COUNT},
     'attention.cosformer:CosFormer': {'chunk': COUNT, 'length': COUNT},
     'attention.linformer:Linformer': {'length': COUNT, 'slots': COUNT},
     'attention.exclusive:Exclusive': {'share': ((-0.1, 1.1), (0.0, 1.0))},
     'attention.latent:Latent': {'heads': COUNT, 'rank': COUNT, 'rotated_width': COUNT, 'dropout': SHARE},
     'attention.linear:Linear': {'chunk': COUNT},
+    'attention.luna:Luna': {'heads': COUNT, 'slots': COUNT},
     'attention.nystromformer:Nystromformer': {'convolution': COUNT, 'iterations': COUNT, 'landmarks': COUNT},
     'attention.spatial_gating:SpatialGating': {'length': COUNT, 'ratio': POSITIVE},
     'attention.token_mixing:TokenMixing': {'hidden': COUNT, 'length': COUNT},

@@ -23,6 +23,8 @@ SOURCE = Path(__file__).parents[2] / 'src' / 'saccade'
 OPTIMIZER = Optimizer(Part(optax.identity), weight_decay=0.5)
 # Decayed by their own word: depthwise convolutions, segment types and modalities, and trained memory.
 BY_THEIR_WORD = {
+    'attention/causal_luna.py',
+    'attention/luna.py',
     'attention/persistent_memory.py',
     'attention/synthesizer_base.py',
     'embed/image_and_text.py',
