@@ -61,7 +61,7 @@ COSTS: Mapping[str, Cost] = {
 
 def variants(length: int) -> dict[str, dict[str, Any]]:
     """Return the spec of each layer for rows of a length, with the plain kernel in those that have one."""
-    layers = sweep.mixers(length, WINDOW) | sweep.without_attention(WINDOW)
+    layers = sweep.mixers(length, WINDOW) | sweep.without_attention(length, WINDOW)
     kernels = sweep.kernels(length, WINDOW)
     softmaxes = {name: sweep.PLAIN | {'softmax': spec} for name, spec in sweep.softmaxes(length).items()}
     changes = (

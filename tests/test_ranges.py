@@ -18,11 +18,13 @@ COUNT, SHARE = ((0, -1), (1,)), ((-0.1, 1.0, 1.5), (0.0, 0.9))
 POSITIVE, NOT_NEGATIVE = ((0.0, -1.0), (0.1,)), ((-1.0,), (0.0,))
 # Fields of a part: what is refused, and what is not.
 BOUNDS = {
+    'attention.causal_luna:CausalLuna': {'slots': COUNT},
     'attention.cosformer:CosFormer': {'chunk': COUNT, 'length': COUNT},
     'attention.linformer:Linformer': {'length': COUNT, 'slots': COUNT},
     'attention.exclusive:Exclusive': {'share': ((-0.1, 1.1), (0.0, 1.0))},
     'attention.latent:Latent': {'heads': COUNT, 'rank': COUNT, 'rotated_width': COUNT, 'dropout': SHARE},
     'attention.linear:Linear': {'chunk': COUNT},
+    'attention.luna:Luna': {'heads': COUNT, 'slots': COUNT},
     'attention.nystromformer:Nystromformer': {'convolution': COUNT, 'iterations': COUNT, 'landmarks': COUNT},
     'attention.spatial_gating:SpatialGating': {'length': COUNT, 'ratio': POSITIVE},
     'attention.token_mixing:TokenMixing': {'hidden': COUNT, 'length': COUNT},
@@ -69,6 +71,8 @@ BOUNDS = {
     'position.learned:Learned': {'length': COUNT, 'stretch': ((0.5,), (1.0,))},
     'position.rotary_2d:Rotary2D': {'columns': COUNT},
     'recurrent.decoder.gumbel:Gumbel': {'temperature': POSITIVE},
+    'recurrent.mixer.hyena:Hyena': {'bands': COUNT, 'fastest': POSITIVE, 'length': COUNT, 'slowest': POSITIVE},
+    'recurrent.mixer.s4d:S4D': {'states': COUNT},
     'score.cosine:Cosine': {'gain': POSITIVE},
     'softmax.entmax:Entmax': {'alpha': ((1.0, 2.1), (1.1, 2.0))},
     'softmax.scalable:Scalable': {'length': ((1,), (2,))},

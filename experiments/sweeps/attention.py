@@ -112,6 +112,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         gated_delta2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS, convolution=SHORT | dict(bias=False)),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
+        causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',
             mixers=[
@@ -123,7 +124,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     )
 
 
-def without_attention(window: int = WINDOW) -> dict[str, dict]:
+def without_attention(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
     wide = dict(size=window - 1, heads=HEADS)
     return dict(
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
@@ -135,6 +136,8 @@ def without_attention(window: int = WINDOW) -> dict[str, dict]:
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
         lightweight_convolution=wide | dict(use='recurrent.mixer.lightweight_convolution:LightweightConvolution'),
         dynamic_convolution=wide | dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution'),
+        hyena=dict(use='recurrent.mixer.hyena:Hyena', length=length),
+        s4d=dict(use='recurrent.mixer.s4d:S4D'),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 MIXER = 'model.block.mixer'
 HEADS = 2
+LONGEST = 512  # tokens: of the longest rows that the diagnostics have, evaluation included
 NORM = dict(use='norm.rms:RMSNorm')
 SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
 PLAIN = dict(use='attention.plain:Plain')
@@ -144,6 +145,7 @@ def recurrences() -> dict[str, dict[str, Any]]:
         gated_delta_net2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
+        causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',
             mixers=[
@@ -159,4 +161,6 @@ def recurrences() -> dict[str, dict[str, Any]]:
             use='recurrent.mixer.lightweight_convolution:LightweightConvolution', size=4, heads=HEADS
         ),
         dynamic_convolution=dict(use='recurrent.mixer.dynamic_convolution:DynamicConvolution', size=4, heads=HEADS),
+        hyena=dict(use='recurrent.mixer.hyena:Hyena', length=LONGEST),
+        s4d=dict(use='recurrent.mixer.s4d:S4D'),
     )

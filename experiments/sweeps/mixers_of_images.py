@@ -29,6 +29,7 @@ def variants() -> dict[str, dict]:
     mixers = dict(
         fourier=dict(use='attention.fourier:Fourier'),
         token_mixing=dict(use='attention.token_mixing:TokenMixing', length=LENGTH, hidden=32),
+        luna=dict(use='attention.luna:Luna', heads=4, slots=4),
         spatial_gating=dict(use='attention.spatial_gating:SpatialGating', length=LENGTH, ratio=1.0),
     )
     return {

@@ -23,6 +23,8 @@ SOURCE = Path(__file__).parents[2] / 'src' / 'saccade'
 OPTIMIZER = Optimizer(Part(optax.identity), weight_decay=0.5)
 # Decayed by their own word: depthwise convolutions, segment types and modalities, and trained memory.
 BY_THEIR_WORD = {
+    'attention/causal_luna.py',
+    'attention/luna.py',
     'attention/persistent_memory.py',
     'attention/synthesizer_base.py',
     'embed/image_and_text.py',
@@ -43,6 +45,7 @@ SPARED = {
     'Differential': {'lambda_key_1', 'lambda_key_2', 'lambda_query_1', 'lambda_query_2'},
     'GatedDelta2': {'log_rate'},
     'Halting': {'step'},
+    'Hyena': {'frequency'},
     'KimiDelta': {'log_rate'},
     'LearnedSink': {'sink'},
     'Mamba2': {'log_rate', 'skip'},
@@ -53,6 +56,7 @@ SPARED = {
     'RWKV7': {'bonus', 'find', 'write'} | {f'{of}_share' for of in ('decay', 'gate', 'key', 'query', 'rate', 'value')},
     'RelativeBias': {'table'},
     'RescaledGated': {'gate_gain', 'up_gain'},
+    'S4D': {'frequency', 'log_rate', 'log_step', 'read_imaginary', 'read_real', 'skip'},
     'Scalable': {'sharpness'},
     'Shaw': {'table'},
     'TalkingHeads': {'after', 'before'},

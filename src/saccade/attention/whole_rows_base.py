@@ -36,11 +36,19 @@ class WholeRows(Layer):
         Raises:
             UserError: the context has a source or score terms, or rows may have several segments, or padding.
         """
+        self.require_whole_rows(context)
+        return self.mix_rows(x, train), None
+
+    def require_whole_rows(self, context: LayerContext) -> None:
+        """Check that rows are of one segment, and that there is nothing else to read.
+
+        Raises:
+            UserError: the context has a source or score terms, or rows may have several segments, or padding.
+        """
         name = Part(type(self)).name
         context.require_no_source(name)
         refuse_terms(name, context.terms)
         context.require_one_segment(name)
-        return self.mix_rows(x, train), None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
         """Raise an error: decoding is not supported.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initialisers of decays and of step sizes: factories of functions (key, shape) -> array, as in `jax.nn.initializers`.
 
-The bounds are from Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060) and the authors' code of RWKV-7.
+The bounds are from Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060), S4D (Gu et al. 2022,
+https://arxiv.org/abs/2206.11893) and the authors' code of RWKV-7.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-__all__ = ['decay_bias', 'log_rate', 'step_bias']
+__all__ = ['decay_bias', 'log_rate', 'log_step', 'step_bias']
 
 
 def decay_bias(least: float = -5.5, most: float = 0.5) -> Callable[..., Array]:
@@ -27,6 +28,11 @@ def decay_bias(least: float = -5.5, most: float = 0.5) -> Callable[..., Array]:
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
     """Initialise log r, with r the rate of a decay exp(-r s): r is uniform between the bounds."""
     return lambda key, shape: jnp.log(jax.random.uniform(key, shape, minval=least, maxval=most))
+
+
+def log_step(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
+    """Initialise log s, with s a step size: s is log-uniform between the bounds."""
+    return lambda key, shape: jax.random.uniform(key, shape, minval=jnp.log(least), maxval=jnp.log(most))
 
 
 def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:

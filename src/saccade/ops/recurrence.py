@@ -33,14 +33,18 @@ class Carried:
     def after(self, step: Callable[[PyTree], PyTree], segment: Int[Array, 'B']) -> 'Carried':
         """Return the carry after a token of this segment; `step` is the function of the state."""
         goes_on = (segment == self.segment) | (segment == 0)
-        state = jax.tree.map(lambda leaf: jnp.where(goes_on[:, None], leaf, 0.0), self.state)
+        state = jax.tree.map(lambda leaf: jnp.where(_of_rows(goes_on, leaf), leaf, 0.0), self.state)
         state = held(segment != 0, step(state), self.state)
         return Carried(state, jnp.where(segment != 0, segment, self.segment))
 
 
 def held(real: Bool[Array, 'B'], new: PyTree, old: PyTree) -> PyTree:
     """Return the new state for rows with a token, the old one for the others."""
-    return jax.tree.map(lambda new, old: jnp.where(real[:, None], new, old), new, old)
+    return jax.tree.map(lambda new, old: jnp.where(_of_rows(real, old), new, old), new, old)
+
+
+def _of_rows(flag: Bool[Array, 'B'], leaf: Array) -> Bool[Array, 'B ...']:
+    return flag.reshape(-1, *[1] * (leaf.ndim - 1))
 
 
 def time_first(x: Array) -> Array:
