@@ -71,6 +71,10 @@ def test_the_token_files_train_and_a_run_refuses_other_tokens(folder):
 def test_the_token_files_refuse_what_does_not_fit(folder):
     with pytest.raises(UserError, match=r'config\.model\.vocabulary: must be at least 50257'):
         trained(folder, 'ids', '--config.model.vocabulary=50')
+    with pytest.raises(
+        UserError, match=r'baseline.ngram:bigram_nats needs .* the data have no tokenizer; set --config.b'
+    ):
+        trained(folder, 'ids', "--config.baseline={'use': 'baseline.ngram:bigram_nats'}")
     (folder / 'FOLDER/val.bin').unlink()
     with pytest.raises(UserError, match=r'config\.data\.path: .*val\.bin'):
         trained(folder, 'ids')

@@ -117,7 +117,7 @@ class Classification(ReadsHead):
         return classified(predictions['label'][first], logits.argmax(axis=-1), split.names)
 
 
-def majority(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
+def majority(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each class is in training, and has read no text."""
     predicted = most_frequent(train.answers, len(validation.answers))
     measured = classified(validation.answers, predicted, validation.names)

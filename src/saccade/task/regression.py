@@ -89,7 +89,7 @@ def squared_error(predicted: Float[Array, 'B 1'], values: Float[Array, 'B']) -> 
     return Total((errors**2).sum(), there.sum().astype(jnp.float32))
 
 
-def mean(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
+def mean(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return metrics of a baseline that says the mean of the training values of every text."""
     values, predicted = validation.answers, np.full(len(validation.answers), train.answers.mean())
     measured = {name: each.value for name, each in correlated(values, predicted).items()}

@@ -147,7 +147,7 @@ class SpanQA(ReadsHead):
         return dict(zip(ENDS, rearrange(logits, 'B T ends -> ends B T'), strict=True))
 
 
-def most_frequent(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
+def most_frequent(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return metrics of a baseline that gives the most frequent answer of training, and has read nothing."""
     golds, known = (
         [split.gold(number) for number in np.unique(split.examples).tolist()] for split in (validation, train)

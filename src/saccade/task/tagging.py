@@ -92,7 +92,7 @@ class Tagging(ReadsHead):
         return self.measure(_named(gold, split.names), _named(predicted, split.names))
 
 
-def majority(train: Any, validation: Any, vocabulary: int, /, measure: Part) -> dict[str, float]:
+def majority(train: Any, validation: Any, vocabulary: int | None, /, measure: Part) -> dict[str, float]:
     """Return metrics of a baseline that says of every word what is most frequent in training."""
     known, gold = np.concatenate(train.sentences()), validation.sentences()
     predicted = [np.full_like(tags, np.bincount(known).argmax()) for tags in gold]

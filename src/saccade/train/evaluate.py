@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
 import jax
 import numpy as np
@@ -241,13 +241,27 @@ def _in_order(
     return {name: part[order] for name, part in whole.items()}
 
 
+def vocabulary_of(experiment: Experiment, processor: Processor | None) -> int | None:
+    """Return the size of the vocabulary that a baseline gets; None if the data have none.
+
+    Raises:
+        UserError: the data have none, and the baseline needs one.
+    """
+    size, part = getattr(processor, 'size', None), experiment.baseline
+    if size is None and part is not None and get_type_hints(part.target).get('vocabulary') is int:
+        raise UserError(
+            f'config.baseline: {part.name} needs a vocabulary, and the data have no tokenizer; '
+            'set --config.baseline=None'
+        )
+    return size
+
+
 def baseline_of(experiment: Experiment, prepared: Prepared, name: str, step: int = 0) -> Evaluation | None:
     """Evaluate the experiment's baseline on a split; return None if there is none."""
     if experiment.baseline is None:
         return None
     split = prepared.splits[name]
-    vocabulary = getattr(prepared.processor, 'size', None)
-    found = experiment.baseline(prepared.splits['train'], split, vocabulary)
+    found = experiment.baseline(prepared.splits['train'], split, vocabulary_of(experiment, prepared.processor))
     return evaluation(step, 'baseline', split, {'loss': found} if isinstance(found, float) else found)
 
 

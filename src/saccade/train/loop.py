@@ -25,6 +25,7 @@ from saccade.train.evaluate import (
     evaluate_lengths,
     evaluation,
     prepare_lengths,
+    vocabulary_of,
     with_task_metrics,
 )
 from saccade.train.experiment import Experiment, cache_folder
@@ -214,6 +215,7 @@ class Run:
         with listening(self.display.begin), self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), processor)
             self.data.require_model(self.experiment.model, prepared.processor)
+            vocabulary_of(self.experiment, prepared.processor)
             require_same_data(self.workdir, self.experiment, prepared)
             return prepared, prepare_lengths(self.experiment, prepared.processor)
 
