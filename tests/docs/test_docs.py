@@ -164,10 +164,15 @@ def trained(tmp_path_factory):
     return folder
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    'page', [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem
-)
+def pages_with_python():
+    """Pages, marked by the environment that has what their blocks import."""
+    for page in PAGES:
+        if blocks := ''.join(block for _, block in PYTHON.findall(page.read_text())):
+            mark = pytest.mark.oracle if 'import torch' in blocks else pytest.mark.long
+            yield pytest.param(page, marks=mark, id=page.stem)
+
+
+@pytest.mark.parametrize('page', [*pages_with_python()])
 def test_its_python_runs(page, monkeypatch, request):
     if any("'runs/quickstart'" in block for _, block in PYTHON.findall(page.read_text())):
         monkeypatch.chdir(request.getfixturevalue('trained'))
