@@ -155,7 +155,7 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     if WHAT.value == 'sparse':
         return sparse(LENGTH.value or SPARSE_LENGTHS, ROUNDS.value)
     if WHAT.value == 'costs':
-        return costs(LENGTH.value or COST_LENGTHS, ROUNDS.value, COUNTS.value)
+        return costs(LENGTH.value or COST_LENGTHS, 0 if COUNTS.value else ROUNDS.value)
     if WHAT.value == 'kernels':
         chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
         return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)

@@ -20,10 +20,9 @@ from jaxtyping import Array, Float, PyTree
 from saccade.experiments.sweeps import attention as sweep
 from scipy.stats import t as student
 
+from benchmarks.one_layer import forward_and_backward, forward_flops, layer, params_like
 from saccade.analysis.report.figures import MeasurementReport, Table
-from saccade.build import build
-from saccade.ops.flops import flops
-from saccade.types import LayerContext, Total, UserError
+from saccade.types import LayerContext, UserError
 
 LENGTHS = (256, 1024, 4096, 16384)
 TOKENS, WIDTH, WINDOW, BLOCK = 16384, 128, 64, 256
@@ -77,7 +76,7 @@ def cheapest(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec with the blockwise kernel in place of the plain one, or as it is if the layer refuses it."""
     changed = _in_blocks(spec)
     try:
-        jax.eval_shape(lambda x: build(dict(changed))().init(jax.random.key(0), x), _tokens(1, BLOCK))
+        jax.eval_shape(lambda x: layer(changed).init(jax.random.key(0), x), _tokens(1, BLOCK))
     except UserError:
         return dict(spec)
     return changed
@@ -92,12 +91,11 @@ def _in_blocks(spec: Any) -> Any:
     return inner | IN_BLOCKS if spec.get('use') == PLAIN else inner
 
 
-def costs(lengths: Sequence[int], rounds: int, counts: bool) -> MeasurementReport:
+def costs(lengths: Sequence[int], rounds: int) -> MeasurementReport:
     """Count and measure each layer at each length, and fit exponents of the length.
 
     Args:
-        rounds: runs of which the median is reported.
-        counts: whether to leave out all seconds.
+        rounds: runs of which the median is reported; 0 to count FLOPs and bytes alone.
 
     Raises:
         UserError: fewer than three lengths are given, or one does not divide the tokens of a batch.
@@ -110,12 +108,12 @@ def costs(lengths: Sequence[int], rounds: int, counts: bool) -> MeasurementRepor
     found: dict[str, dict[str, list[int | float | None]]] = {name: {} for name in COSTS}
     for length in lengths:
         cheapest_of = {name: cheapest(spec) for name, spec in variants(length).items()}
-        for layer, spec in ({'plain': MULTI_HEAD} | cheapest_of).items():
-            for name, figure in _measured(spec, length, 0 if counts else rounds).items():
-                found[name].setdefault(layer, []).append(figure)
+        for name, spec in ({'plain': MULTI_HEAD} | cheapest_of).items():
+            for cost, figure in _measured(spec, length, rounds).items():
+                found[cost].setdefault(name, []).append(figure)
     found = {name: rows for name, rows in found.items() if rows}
     exponents = {
-        name: {layer: exponent(lengths, row, COSTS[name].of_batch) for layer, row in rows.items()}
+        name: {each: exponent(lengths, row, COSTS[name].of_batch) for each, row in rows.items()}
         for name, rows in found.items()
     }
     tables = tuple(_table(COSTS[name], lengths, rows, exponents[name]) for name, rows in found.items())
@@ -138,31 +136,10 @@ def exponent(lengths: Sequence[int], row: Sequence[int | float | None], of_batch
     return float(slope) + of_batch, float(student.ppf(0.975, free) * error)
 
 
-def work(spec: Mapping[str, Any], length: int) -> int:
-    """Return the FLOPs of the forward pass of a batch, as it is traced for inference."""
-    return flops(lambda params, x: _layer(spec).apply(params, x, None, False), _params(spec, length), _batch(length))
-
-
-def compiled(spec: Mapping[str, Any], length: int) -> Any:
-    """Return the compiled program of the gradients of the output's squares and of the reported losses."""
-
-    def loss(params: PyTree, x: Float[Array, 'B T D']) -> Float[Array, '']:
-        y, reports = _layer(spec).apply(params, x, None, True, mutable=['losses'])
-        totals = jax.tree.leaves(reports, is_leaf=lambda node: isinstance(node, Total))
-        return jnp.square(y).sum() + sum(total.mean() for total in totals)
-
-    return jax.jit(jax.grad(loss, (0, 1))).lower(_params(spec, length), _batch(length)).compile()
-
-
-def temp_bytes(spec: Mapping[str, Any], length: int) -> int:
-    """Return the bytes that the forward and backward pass of a batch needs besides its arguments and results."""
-    return compiled(spec, length).memory_analysis().temp_size_in_bytes
-
-
 def state_bytes(spec: Mapping[str, Any], length: int) -> int | None:
     """Return the bytes of the decoding state of a sequence of a length; None if the layer does not decode."""
     try:
-        state = jax.eval_shape(lambda x: _layer(spec).init_state(x, length), _tokens(1, 1))
+        state = jax.eval_shape(lambda x: layer(spec).init_state(x, length), _tokens(1, 1))
     except UserError:
         return None
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
@@ -170,13 +147,14 @@ def state_bytes(spec: Mapping[str, Any], length: int) -> int | None:
 
 def _measured(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, int | float | None]:
     start = time.perf_counter()
-    program = compiled(spec, length)
+    like = params_like(spec, _batch(length))
+    program = forward_and_backward(spec).lower(like, _batch(length)).compile()
     compile_seconds, taken = time.perf_counter() - start, program.memory_analysis().temp_size_in_bytes
     state = state_bytes(spec, length)
-    counted = {'flops': work(spec, length), 'temp_bytes': taken, 'state_bytes': state}
+    counted = {'flops': forward_flops(spec, _batch(length)), 'temp_bytes': taken, 'state_bytes': state}
     if not rounds:
         return counted
-    params = _drawn(_params(spec, length))
+    params = _drawn(like)
     runs = (lambda: program(params, _drawn(_batch(length)))) if taken <= LARGEST else None
     decode = None if state is None else jax.jit(_decoding(spec, length))
     return counted | {
@@ -193,10 +171,10 @@ def _decoding(spec: Mapping[str, Any], length: int) -> Callable[[PyTree, Float[A
         def step(state: PyTree, each: tuple[Array, Array]) -> tuple[PyTree, Array]:
             token, position = each
             context = LayerContext(jnp.full((1, 1), position))
-            y, state = _layer(spec).apply(params, token[None, None], context, state, method='step')
+            y, state = layer(spec).apply(params, token[None, None], context, state, method='step')
             return state, y
 
-        first = _layer(spec).init_state(x[:, :1], length)
+        first = layer(spec).init_state(x[:, :1], length)
         return jax.lax.scan(step, first, (x[0], jnp.arange(x.shape[1])))[1]
 
     return decode
@@ -212,21 +190,12 @@ def _median(run: Callable[[], Any], rounds: int) -> float:
     return statistics.median(found)
 
 
-def _layer(spec: Mapping[str, Any]) -> Any:
-    return build(dict(spec))(parent=None)
-
-
 def _tokens(rows: int, length: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((rows, length, WIDTH), jnp.float32)
 
 
 def _batch(length: int) -> jax.ShapeDtypeStruct:
     return _tokens(TOKENS // length, length)
-
-
-def _params(spec: Mapping[str, Any], length: int) -> PyTree:
-    variables = jax.eval_shape(lambda x: _layer(spec).init(jax.random.key(0), x), _tokens(1, length))
-    return {'params': variables['params']}
 
 
 def _drawn(like: PyTree) -> PyTree:
@@ -249,5 +218,5 @@ def _table(
     return Table(
         cost.title,
         ('layer', *(f'T = {length:,}' for length in lengths), 'exponent'),
-        [(layer, *map(written, row), fitted(exponents[layer])) for layer, row in rows.items()],
+        [(name, *map(written, row), fitted(exponents[name])) for name, row in rows.items()],
     )

@@ -15,14 +15,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
 
+from benchmarks.one_layer import forward_and_backward, forward_flops, layer, params_like
 from saccade.analysis.report.figures import MeasurementReport, Table, exponent
-from saccade.build import build
 from saccade.ops.flops import flops
 from saccade.ops.mask import Causal
 from saccade.ops.selection import best_keys
-from saccade.types import Total, UserError
+from saccade.types import UserError
 
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 BATCH, WIDTH, HEADS, KEY_HEADS, HEAD_WIDTH = 1, 512, 8, 1, 64
@@ -119,13 +118,14 @@ def sparse(lengths: Sequence[int], rounds: int) -> MeasurementReport:
 
 def work(mixer: Sparse, length: int) -> int:
     """Return the FLOPs of the forward pass of a mixer, as it is traced for inference."""
-    params, x = _like(mixer, length)
-    return flops(lambda params, x: _module(mixer).apply(params, x, None, False), params, x)
+    return forward_flops(mixer.spec, _tokens(length))
 
 
 def temp_bytes(mixer: Sparse, length: int) -> int:
     """Return the bytes that the compiled forward and backward pass needs besides its arguments and results."""
-    return _program(mixer).lower(*_like(mixer, length)).compile().memory_analysis().temp_size_in_bytes
+    x = _tokens(length)
+    program = forward_and_backward(mixer.spec).lower(params_like(mixer.spec, x), x).compile()
+    return program.memory_analysis().temp_size_in_bytes
 
 
 def seconds(length: int, rounds: int) -> dict[str, float]:
@@ -133,10 +133,10 @@ def seconds(length: int, rounds: int) -> dict[str, float]:
     x = jax.random.normal(jax.random.key(0), (BATCH, length, WIDTH))
     programs = {}
     for name, mixer in MIXERS.items():
-        params = jax.jit(lambda x, mixer=mixer: {'params': _module(mixer).init(jax.random.key(1), x)['params']})(
+        params = jax.jit(lambda x, mixer=mixer: {'params': layer(mixer.spec).init(jax.random.key(1), x)['params']})(
             x[:, :8]
         )
-        programs[name] = functools.partial(_program(mixer), params, x)
+        programs[name] = functools.partial(forward_and_backward(mixer.spec), params, x)
         jax.block_until_ready(programs[name]())
     found: dict[str, list[float]] = {name: [] for name in MIXERS}
     for _ in range(rounds):
@@ -147,25 +147,8 @@ def seconds(length: int, rounds: int) -> dict[str, float]:
     return {name: statistics.median(each) for name, each in found.items()}
 
 
-def _module(mixer: Sparse) -> Any:
-    return build(dict(mixer.spec))()
-
-
-def _like(mixer: Sparse, length: int) -> tuple[PyTree, jax.ShapeDtypeStruct]:
-    x = jax.ShapeDtypeStruct((BATCH, length, WIDTH), jnp.float32)
-    variables = jax.eval_shape(lambda x: _module(mixer).init(jax.random.key(0), x), x)
-    return {'params': variables['params']}, x
-
-
-def _program(mixer: Sparse) -> Any:
-    """Gradients of the output's squares and of the reported losses."""
-
-    def loss(params: PyTree, x: Float[Array, 'B T D']) -> Float[Array, '']:
-        y, reports = _module(mixer).apply(params, x, None, True, mutable=['losses'])
-        totals = jax.tree.leaves(reports, is_leaf=lambda node: isinstance(node, Total))
-        return jnp.square(y).sum() + sum(total.mean() for total in totals)
-
-    return jax.jit(jax.grad(loss, (0, 1)))
+def _tokens(length: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((BATCH, length, WIDTH), jnp.float32)
 
 
 def _table(title: str, lengths: Sequence[int], found: Mapping[str, Sequence[float]], form: str, unit: int) -> Table:

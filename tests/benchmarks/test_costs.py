@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of one layer by length: the counted figures of the page `docs/results/costs.md`, and the fit of exponents."""
+"""Costs of one layer by length: the fit of exponents, refusals, and sizes of decoding states."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_exponents_are_of_one_sequence_and_have_an_interval():
 )
 def test_lengths_that_give_no_exponent_are_refused(lengths, message):
     with pytest.raises(UserError, match=message):
-        costs.costs(lengths, 1, True)
+        costs.costs(lengths, 0)
 
 
 def test_states_are_keys_and_values_of_all_tokens_or_have_a_fixed_size():
@@ -38,3 +38,21 @@ def test_states_are_keys_and_values_of_all_tokens_or_have_a_fixed_size():
     assert found['multi_head'][0] == pytest.approx(1024 * token, rel=0.02)
     for name in ('window', 'retention', 'delta_net', 'mamba2', 'rwkv7', 'lstm', 'linear', 'cosformer'):
         assert len({*found[name]}) == 1, name
+
+
+@pytest.mark.parametrize('rounds', [0, 1])
+def test_every_layer_has_a_row_in_each_table(monkeypatch, rounds):
+    chosen = ('multi_head', 'entmax', 'lstm')  # served in blocks; refuses them; without scores
+    given = variants(128)
+    monkeypatch.setattr(costs, 'variants', lambda length: {name: given[name] for name in chosen})
+    monkeypatch.setattr(costs, 'TOKENS', 128)
+    report = costs.costs((128, 32, 64), rounds)
+    measured = ('compile_seconds', 'seconds', 'token_seconds') if rounds else ()
+    for cost in ('flops', 'temp_bytes', 'state_bytes', *measured):
+        assert [*report.figures[cost]] == ['plain', *chosen]
+        assert all(len(row) == 3 and min(row) > 0 for row in report.figures[cost].values())
+    assert report.figures['flops']['entmax'] == report.figures['flops']['plain']
+    assert report.figures['exponents']['flops']['lstm'] == pytest.approx((1, 0), abs=1e-6)
+    page = report.markdown()
+    assert page.startswith('# Costs\n')
+    assert page.count('| lstm |') == 3 + len(measured)

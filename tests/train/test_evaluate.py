@@ -3,6 +3,7 @@
 """What a task judges is predicted by all devices and processes together, each row once, and is the same to the bit
 where weights are not split."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -186,3 +187,19 @@ def test_short_names_are_followed_by_figures_at_the_usual_column():
 def test_a_figure_that_rounds_to_zero_has_no_sign():
     assert not any('-0' in line for line in figures(-1e-9))
     assert any('-0.5000' in line for line in figures(-0.5))
+
+
+def baselines():
+    """Functions of the package with the arguments of a baseline, as they are written."""
+    for file in (Path(__file__).parents[2] / 'src/saccade').rglob('*.py'):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith('_'):
+                given = [each.arg for each in node.args.posonlyargs]
+                if given == ['train', 'validation', 'vocabulary']:
+                    yield pytest.param(node, id=f'{file.stem}:{node.name}')
+
+
+@pytest.mark.parametrize('baseline', [*baselines()])
+def test_a_baseline_declares_whether_it_needs_a_vocabulary(baseline):
+    reads = any(isinstance(each, ast.Name) and each.id == 'vocabulary' for each in ast.walk(baseline))
+    assert ast.unparse(baseline.args.posonlyargs[-1].annotation) == ('int' if reads else 'int | None')

@@ -200,7 +200,7 @@ def _distance(
     rows: tuple[()],
     others: tuple[()],
 ) -> Float[Array, 'B X']:
-    """Return the divergence of each query of a block. The index `keys` is that of none."""
+    """Return the divergence of each query of a block. An index of `keys` marks a missing key."""
     q, weight, weights = queries
     one_each = (rearrange(q, 'B X N H -> (B X) 1 N H'), rearrange(k, 'B 1 X C 1 H -> (B X) C 1 H'))
     fit = rearrange(relevance(*one_each, rearrange(weight, 'B X N -> (B X) 1 N')), '(B X) 1 C -> B X C', X=q.shape[1])

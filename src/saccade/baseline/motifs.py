@@ -35,7 +35,7 @@ _MEASURED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')  # 
 
 
 @declares(*(each.prefixed(name) for name in ('masked', 'best') for each in _MEASURED))
-def best_possible(train: Any, validation: Any, vocabulary: int | None, /, share: float) -> dict[str, float]:
+def best_possible(train: Any, validation: Any, vocabulary: int, /, share: float) -> dict[str, float]:
     """Return the accuracy and loss [nats] of the most frequent residues, and of the best prediction, as `best_*`.
 
     Both predict the residues hidden in evaluation.

@@ -55,7 +55,7 @@ class CosineRegression(Siamese, Regression):
         return self.highest * cosine(vectors[:, 0], vectors[:, 1])[:, None]
 
 
-def bag_of_words(train: Any, validation: Any, vocabulary: int | None, /, highest: float = 1.0) -> dict[str, float]:
+def bag_of_words(train: Any, validation: Any, vocabulary: int, /, highest: float = 1.0) -> dict[str, float]:
     """Return metrics of a baseline that compares texts by the tokens they have in common.
 
     Args:

@@ -78,7 +78,7 @@ class MultipleNegatives(Siamese):
         return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))
 
 
-def bag_of_words(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
+def bag_of_words(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that compares texts by the tokens they have in common."""
     first, second, *_ = validation.rows.texts
     return {name: each.value for name, each in retrieved(bag_of_words_ranks(first, second, vocabulary)).items()}

@@ -215,7 +215,7 @@ class Run:
         with listening(self.display.begin), self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), processor)
             self.data.require_model(self.experiment.model, prepared.processor)
-            vocabulary_of(self.experiment, prepared.processor)
+            vocabulary_of(self.experiment, prepared.processor)  # a baseline is refused now, not after training
             require_same_data(self.workdir, self.experiment, prepared)
             return prepared, prepare_lengths(self.experiment, prepared.processor)
 
