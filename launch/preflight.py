@@ -15,7 +15,9 @@ from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE.')
 TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile for, such as v5e:4x4; default: local devices.')
-CHIP = flags.DEFINE_string('chip', None, 'Chip of the roofline, such as h100; default: the chip of --topology.')
+CHIP = flags.DEFINE_string(
+    'chip', None, 'Chip of the roofline, such as h100; default: that of --topology, or this one.'
+)
 ALTERNATIVES = flags.DEFINE_bool('alternatives', True, 'Also compile with rematerialised layers and microbatches.')
 MEASURE = flags.DEFINE_bool('measure', False, 'Also run steps here, and compare with the prediction.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
@@ -31,8 +33,8 @@ def main(overrides: list[str]) -> None:
     from rich.console import Console
 
     from saccade.analysis.preflight.chips import Chips
+    from saccade.analysis.preflight.peak_rates import PeakRates
     from saccade.analysis.preflight.preflight import Preflight
-    from saccade.analysis.preflight.roofline import chip_of
     from saccade.train.config import load_config
 
     if not CONFIG.value:
@@ -43,7 +45,7 @@ def main(overrides: list[str]) -> None:
         jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
     if CHIP.value:
-        chips = replace(chips, kind=chip_of(CHIP.value))
+        chips = replace(chips, rates=PeakRates.of_chip(CHIP.value))
     config = load_config(CONFIG.value, overrides)
     preflight = Preflight.of(CONFIG.value, config, chips)
     if MEASURE.value:

@@ -2,22 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of programs by what XLA says of them, also where it will not compile one, or cannot print it."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import jax
 import pytest
 
-from saccade.analysis.preflight import scaling
+from saccade.analysis.preflight import peak_rates, scaling
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent
 from saccade.analysis.preflight.measured import MeasuredStep
+from saccade.analysis.preflight.peak_rates import PeakRates
 from saccade.analysis.preflight.preflight import Preflight, Way
-from saccade.analysis.preflight.roofline import Roofline, chip_of
+from saccade.analysis.preflight.roofline import Roofline
 from saccade.train.backend import OnMesh
 from saccade.train.device_memory import peak_bytes
 from saccade.types import UserError
 
+RATES = asdict(PeakRates.of_chip('h100'))
 CHIPS = Chips('2 x chip', (SimpleNamespace(platform='cpu'),) * 2, 2**30)
 MEMORY = dict(argument_size_in_bytes=600, output_size_in_bytes=0, temp_size_in_bytes=400, alias_size_in_bytes=0)
 
@@ -73,12 +75,18 @@ def test_what_was_said_of_each_chip_stands_beside_what_all_of_them_took():
 def test_a_step_is_predicted_by_the_rates_of_a_chip_and_set_beside_what_it_took():
     sent = [Sent('all-gather', 1, 45_000_000), Sent('all-reduce', 2, 45_000_000)]
     way = Way('', 2**20, True, sent, traffic=6_700_000_000)
-    chips = replace(CHIPS, devices=(SimpleNamespace(platform='cpu', device_kind='cpu'),) * 2, kind='NVIDIA H100 80GB')
+    chips = replace(
+        CHIPS,
+        devices=(SimpleNamespace(platform='cpu', device_kind='cpu'),) * 2,
+        rates=PeakRates.of_kind('NVIDIA H100 80GB'),
+    )
     found = Preflight(
         'it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], MeasuredStep(1, 1, 0.004)
     )
-    assert found.figures()['roofline'] == pytest.approx({
-        'kind': 'NVIDIA H100', 'flops': 494.5e9, 'products': 1e-3, 'memory': 2e-3, 'links': 0.2e-3, 'least': 2e-3,
+    figures = found.figures()['roofline']
+    assert figures.pop('rates') == RATES
+    assert figures == pytest.approx({
+        'flops': 494.5e9, 'products': 1e-3, 'memory': 2e-3, 'links': 0.2e-3, 'least': 2e-3,
         'most': 3.2e-3, 'bound': 'memory traffic', 'mfu_most': 0.25, 'mfu_least': 0.15625,
     })  # fmt: skip
     *_, predicted, beside = found.report().tables
@@ -94,13 +102,17 @@ def test_a_step_that_sends_more_than_it_computes_is_bound_by_the_links_of_its_ch
     sent = [Sent('all-gather', 7, 1_350_000_000), Sent('all-reduce', 2, 450_000_000)]
     way = Way('', 2**20, True, sent, traffic=1_675_000_000)
     chips = replace(
-        CHIPS, devices=(SimpleNamespace(platform='cuda', device_kind='NVIDIA H100'),) * 2, kind='NVIDIA H100'
+        CHIPS,
+        devices=(SimpleNamespace(platform='cuda', device_kind='NVIDIA H100'),) * 2,
+        rates=PeakRates.of_kind('NVIDIA H100'),
     )
     found = Preflight(
         'it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], MeasuredStep(1, 1, 0.005)
     )
-    assert found.figures()['roofline'] == pytest.approx({
-        'kind': 'NVIDIA H100', 'flops': 494.5e9, 'products': 1e-3, 'memory': 0.5e-3, 'links': 4e-3, 'least': 4e-3,
+    figures = found.figures()['roofline']
+    assert figures.pop('rates') == RATES
+    assert figures == pytest.approx({
+        'flops': 494.5e9, 'products': 1e-3, 'memory': 0.5e-3, 'links': 4e-3, 'least': 4e-3,
         'most': 5.5e-3, 'bound': 'communication', 'mfu_most': 0.125, 'mfu_least': 1 / 11,
     })  # fmt: skip
     *_, predicted, beside = found.report().tables
@@ -114,22 +126,39 @@ def test_a_step_that_sends_more_than_it_computes_is_bound_by_the_links_of_its_ch
     [((3.0, 2.0, 1.0), 'matrix products'), ((2.0, 3.0, 1.0), 'memory traffic'), ((1.0, 2.0, 3.0), 'communication')],
 )
 def test_a_roofline_is_bound_by_what_takes_longest(rates, bound):
-    found = Roofline('NVIDIA H100', 1.0, *rates)
+    found = Roofline(PeakRates.of_chip('h100'), 1.0, *rates)
     assert (found.least, found.most, found.bound) == (3, 6, bound)
 
 
-@pytest.mark.parametrize('changes', [dict(kind='cpu'), dict(kind='NVIDIA H100')], ids=['chip', 'traffic'])
+@pytest.mark.parametrize('changes', [dict(rates=None), dict(rates=PeakRates.of_chip('h100'))], ids=['chip', 'traffic'])
 def test_where_the_rates_of_a_chip_or_the_traffic_are_not_known_nothing_is_predicted(changes):
-    way = Way('', 1, True, [], traffic=1 if changes['kind'] == 'cpu' else None)
+    way = Way('', 1, True, [], traffic=None if changes['rates'] else 1)
     found = Preflight('it', replace(CHIPS, **changes), {}, 1, 1, 1, {}, [way])
     assert found.figures()['roofline'] is None
     assert len(found.report().tables) == 3
 
 
+def test_the_rates_of_a_cpu_are_measured_and_shared_by_its_simulated_devices(monkeypatch):
+    """A product of 2 * 1024^3 FLOPs in 2 ms, 2 * 128 MiB of memory in 4 ms; two devices have half of each."""
+    took = iter((2e-3, 4e-3))
+    monkeypatch.setattr(peak_rates, '_seconds', lambda kernel, x: next(took))
+    monkeypatch.setattr(jax, 'device_count', lambda: 2)
+    found = PeakRates.of_host()
+    assert (found.flops, found.memory, found.links) == (2**30 / 2e-3, 2**27 / 4e-3, 2**27 / 4e-3)
+
+
+def test_a_step_is_predicted_on_this_cpu_by_what_its_kernels_reach_now():
+    chips = Chips.here()
+    found = Preflight('it', chips, {}, 10**9, 10**9, 1, {}, [Way('', 1, True, [], traffic=1)])
+    assert found.figures()['roofline']['products'] == 1e9 / len(chips.devices) / chips.rates.flops
+    assert any('at the rates of float32 measured here' in note for note in found.report().notes)
+    assert 1e8 < chips.rates.memory < 1e13
+
+
 def test_a_chip_is_named_in_short_or_the_names_that_there_are_are_said():
-    assert [chip_of(name) for name in ('h100', 'V5P')] == ['NVIDIA H100', 'TPU v5p']
+    assert [PeakRates.of_chip(name).kind for name in ('h100', 'V5P')] == ['NVIDIA H100', 'TPU v5p']
     with pytest.raises(UserError, match=r'--chip=h900: .* a100, .*h100.*v5e'):
-        chip_of('h900')
+        PeakRates.of_chip('h900')
 
 
 @pytest.mark.parametrize(

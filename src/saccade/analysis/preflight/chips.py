@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from jax.experimental import topologies
 
+from saccade.analysis.preflight.peak_rates import PeakRates
 from saccade.train.device_memory import device_limit
 from saccade.types import UserError
 
@@ -33,14 +34,13 @@ COMPILE_ONLY = {
 class Chips:
     """Devices to compile for.
 
-    Attributes: name; devices; memory of each in bytes, None if unknown; kind of chip, as JAX calls it, for its peak
-    rates.
+    Attributes: name; devices; memory of each in bytes, None if unknown; peak rates, None if unknown.
     """
 
     name: str
     devices: Sequence[Any]
     memory: int | None
-    kind: str = ''
+    rates: PeakRates | None = None
 
     @property
     def platform(self) -> str:
@@ -51,7 +51,8 @@ class Chips:
     def here(cls) -> 'Chips':
         """Return the local devices. Simulated devices share the memory of the host."""
         device, count = jax.devices()[0], jax.device_count()
-        return cls(f'{count} x {device.device_kind}, here', jax.devices(), device_limit(), device.device_kind)
+        rates = PeakRates.of_host() if device.platform == 'cpu' else PeakRates.of_kind(device.device_kind)
+        return cls(f'{count} x {device.device_kind}, here', jax.devices(), device_limit(), rates)
 
     @classmethod
     def of_slice(cls, topology: str) -> 'Chips':
@@ -74,4 +75,5 @@ class Chips:
             ) from None
         kind = devices[0].device_kind
         memory = next((size for name, size in MEMORY.items() if kind.startswith(name)), None)
-        return cls(f'{len(devices)} x {kind}, {topology}', devices, None if memory is None else memory * 2**30, kind)
+        limit = None if memory is None else memory * 2**30
+        return cls(f'{len(devices)} x {kind}, {topology}', devices, limit, PeakRates.of_kind(kind))

@@ -136,11 +136,11 @@ class Preflight:
     @functools.cached_property
     def roofline(self) -> Roofline | None:
         """Return the roofline of a step; None if the rates of the chips or the traffic are unknown."""
-        way, count = self.ways[0], len(self.chips.devices)
-        if way.traffic is None:
+        way, rates, count = self.ways[0], self.chips.rates, len(self.chips.devices)
+        if way.traffic is None or rates is None:
             return None
         sent = sum(each.bytes for each in way.sent)
-        return Roofline.of(self.chips.kind, self.flops / count, self.hardware_flops / count, way.traffic, sent)
+        return Roofline.of(rates, self.flops / count, self.hardware_flops / count, way.traffic, sent)
 
     def report(self) -> MeasurementReport:
         """Return the report of the preflight."""
@@ -171,7 +171,7 @@ class Preflight:
             ('memory traffic', f'{mib(self.ways[0].traffic)} MiB', milliseconds(of.memory)),
             ('communication', f'{mib(sum(each.bytes for each in self.ways[0].sent))} MiB', milliseconds(of.links)),
         ]
-        return Table(f'Roofline of a step on {of.kind}', ('per chip', 'amount', 'ms'), rows)
+        return Table(f'Roofline of a step on {of.rates.kind}', ('per chip', 'amount', 'ms'), rows)
 
     def _comparison(self, found: MeasuredStep) -> Table:
         """Compare predicted memory, FLOPs and time with the measurements."""
@@ -207,10 +207,10 @@ class Preflight:
             yield 'The communication is unknown: XLA compiled the program, but cannot print it.'
         if of := self.roofline:
             yield (
-                f'A step of {milliseconds(of.least)} ms at least, bound by {of.bound}, at the rates of bfloat16: MFU '
-                f'{of.mfu(of.least):.0%} at most, {of.mfu(of.most):.0%} if nothing overlaps.'
+                f'A step of {milliseconds(of.least)} ms at least, bound by {of.bound}, at the rates {of.rates.source}: '
+                f'MFU {of.mfu(of.least):.0%} at most, {of.mfu(of.most):.0%} if nothing overlaps.'
             )
-            if not self.chips.devices[0].device_kind.startswith(of.kind):
+            if not self.chips.devices[0].device_kind.startswith(of.rates.kind):
                 yield f'The traffic is for the program on {self.chips.platform}; other compilers fuse differently.'
         if self.ways[0].fits is False:
             needs = f'It needs {mib(self.ways[0].peak_bytes)} MiB, and a chip has {mib(self.chips.memory or 0)}.'

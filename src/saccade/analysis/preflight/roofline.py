@@ -13,23 +13,7 @@ the resource that limits it.
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from saccade.train.plan import PEAKS
-from saccade.types import UserError
-
-# Bytes/s of the memory, and of a ring of chips in both directions at once, by the start of JAX's device_kind; from the
-# vendors' data sheets. A ring of a TPU's torus has two of its links, a GPU all of its NVLinks.
-BANDWIDTHS = {
-    'TPU v4': (1.228e12, 0.9e11),
-    'TPU v5 lite': (0.819e12, 0.9e11),
-    'TPU v5e': (0.819e12, 0.9e11),
-    'TPU v5p': (2.765e12, 1.8e11),
-    'TPU v5': (2.765e12, 1.8e11),
-    'TPU v6': (1.64e12, 1.8e11),
-    'NVIDIA A100': (2.039e12, 3.0e11),
-    'NVIDIA H100': (3.35e12, 4.5e11),
-    'NVIDIA H200': (4.8e12, 4.5e11),
-    'NVIDIA B200': (8.0e12, 9.0e11),
-}
+from saccade.analysis.preflight.peak_rates import PeakRates
 
 
 @dataclass(frozen=True)
@@ -37,31 +21,26 @@ class Roofline:
     """Roofline of a step.
 
     Attributes:
-        kind: kind of chip.
+        rates: of the chip.
         flops: a chip's share of the model's FLOPs, for the MFU.
         products, memory, links: seconds of each, without the others.
     """
 
-    kind: str
+    rates: PeakRates
     flops: float
     products: float
     memory: float
     links: float
 
     @classmethod
-    def of(cls, kind: str, model_flops: float, hardware_flops: float, traffic: int, sent: int) -> 'Roofline | None':
-        """Return the roofline of a step; None for an unknown kind of chip.
+    def of(cls, rates: PeakRates, model_flops: float, hardware_flops: float, traffic: int, sent: int) -> 'Roofline':
+        """Return the roofline of a step.
 
         Args:
-            kind: JAX's name of the chip.
             model_flops, hardware_flops: FLOPs per chip needed by the model, and executed by the step.
             traffic, sent: bytes per chip read and written, and sent.
         """
-        name = next((name for name in BANDWIDTHS if kind.startswith(name)), None)
-        if name is None:
-            return None
-        memory, links = BANDWIDTHS[name]
-        return cls(name, model_flops, hardware_flops / PEAKS[name], traffic / memory, sent / links)
+        return cls(rates, model_flops, hardware_flops / rates.flops, traffic / rates.memory, sent / rates.links)
 
     @property
     def least(self) -> float:
@@ -81,21 +60,9 @@ class Roofline:
 
     def mfu(self, seconds: float) -> float:
         """Return the model FLOP utilisation of a step of this many seconds."""
-        return self.flops / (PEAKS[self.kind] * seconds)
+        return self.flops / (self.rates.flops * seconds)
 
     def figures(self) -> dict[str, Any]:
         """Return the roofline for JSON output."""
         mfus = {'mfu_most': self.mfu(self.least), 'mfu_least': self.mfu(self.most)}
         return asdict(self) | {'least': self.least, 'most': self.most, 'bound': self.bound} | mfus
-
-
-def chip_of(name: str) -> str:
-    """Return the kind of chip with a short name, such as h100 or v5p.
-
-    Raises:
-        UserError: the chip's rates are unknown.
-    """
-    short = {kind.split(' ', 1)[1].lower(): kind for kind in BANDWIDTHS}
-    if name.lower() not in short:
-        raise UserError(f'--chip={name}: unknown chip; known are {", ".join(sorted(short))}')
-    return short[name.lower()]
