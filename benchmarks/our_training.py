@@ -5,6 +5,7 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Any, ClassVar
 
 import jax
@@ -13,6 +14,7 @@ import optax
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from benchmarks.nanogpt import FAMILY
+from benchmarks.products import Product, products
 from benchmarks.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY, Size, rows
 from saccade.build import build
 from saccade.hub.leaves import Leaves
@@ -42,7 +44,9 @@ class Training:
         self._state: TrainState = learner.init(jax.random.key_data(key), batch).replace(params=params)
         start = time.perf_counter()
         options = compiler_options(jax.default_backend())
-        self._step = jax.jit(learner.train_step, donate_argnums=0).lower(self._state, batch).compile(options)
+        traced = jax.jit(learner.train_step, donate_argnums=0).trace(self._state, batch)
+        self._products = products(traced.jaxpr)
+        self._step = traced.lower().compile(options)
         self._compile_seconds = time.perf_counter() - start
 
     def _read(self, folder: Path) -> tuple[Any, Params]:
@@ -78,6 +82,22 @@ class Training:
             self._state, metrics = self._step(self._state, batch)
         jax.block_until_ready((self._state, metrics))
         return time.perf_counter() - start
+
+    def products(self) -> list[tuple[int, ...]]:
+        """Return sizes and number of the matrix products of a step: batch, rows, inner, columns, times."""
+        return [(*product, times) for product, times in self._products.items()]
+
+    def multiply(self, product: Product, runs: int) -> float:
+        """Return the median of the seconds of a matrix product."""
+        batch, rows, inner, columns = product
+        left, right = jnp.ones((batch, rows, inner)), jnp.ones((batch, inner, columns))
+        program = jax.jit(jnp.matmul).lower(left, right).compile()
+        seconds = []
+        for _ in range(runs):
+            start = time.perf_counter()
+            jax.block_until_ready(program(left, right))
+            seconds.append(time.perf_counter() - start)
+        return median(seconds)
 
     def _batch(self, number: int) -> Batch:
         tokens = jnp.asarray(rows(self._size, number), jnp.int32)

@@ -8,6 +8,7 @@ names of the parameters are those of https://github.com/karpathy/nanoGPT
 
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any, ClassVar
 
 import torch
@@ -141,6 +142,17 @@ class Training:
         if self._device == 'cuda':
             torch.cuda.synchronize()
         return time.perf_counter() - start
+
+    def multiply(self, product: tuple[int, int, int, int], runs: int) -> float:
+        """Return the median of the seconds of a matrix product, on the CPU."""
+        batch, rows, inner, columns = product
+        left, right = torch.ones(batch, rows, inner), torch.ones(batch, inner, columns)
+        seconds = []
+        for _ in range(runs + 1):  # the first plans
+            start = time.perf_counter()
+            left @ right
+            seconds.append(time.perf_counter() - start)
+        return median(seconds[1:])
 
     def _batch(self, number: int) -> tuple[Tensor, ...]:
         tokens = torch.from_numpy(rows(self._size, number)).to(self._device)

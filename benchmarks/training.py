@@ -5,11 +5,12 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchmarks.compare import Comparison, alternate
 from benchmarks.process import Worker, require
+from benchmarks.products import compared
 from benchmarks.size import PEERS, Size
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.types import UserError
@@ -63,7 +64,9 @@ def training(sides: Sides, size: Size, peers: Sequence[str], rounds: int, steps:
         checks = {variant: worker.ask('check') for variant, worker in workers.items()}
         assert_same(checks)
         seconds = alternate(workers, rounds, steps)
-    return _report(size, checks, Comparison(size.tokens, seconds, tuple(theirs)))
+        alone, shares = compared(next(iter(ours.values())), next(iter(theirs.values())), seconds)
+    report = _report(size, checks, Comparison(size.tokens, seconds, tuple(theirs)))
+    return replace(report, figures={**report.figures, 'products': shares}, tables=(*report.tables, alone))
 
 
 def assert_same(checks: Mapping[str, Mapping[str, Any]]) -> None:

@@ -9,6 +9,8 @@ import math
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
@@ -19,6 +21,8 @@ from benchmarks.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from benchmarks.memory import PATHS, exponent, memory
 from benchmarks.our_corpora import Corpora
 from benchmarks.process import LateError, Worker, require
+from benchmarks.products import flops as product_flops
+from benchmarks.products import products
 from benchmarks.samples import samples
 from benchmarks.seq2seq import seq2seq
 from benchmarks.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
@@ -29,6 +33,7 @@ from benchmarks.utilisation import Options, utilisation
 from benchmarks.vocabulary import temp_bytes
 from benchmarks.worker import serve
 from saccade.analysis.report.figures import MeasurementReport
+from saccade.ops.flops import flops
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -354,6 +359,19 @@ def test_training_beside_torch(sides, sizes):
     assert figures['variants'].keys() == {'saccade unrolled', 'saccade scanned', 'torch eager'}
     assert all(len(found['seconds']) == 2 for found in figures['variants'].values())
     assert figures['ratios']['saccade scanned']['torch eager']['median'] > 0
+    assert figures['products'].keys() == {'saccade unrolled', 'torch eager'}
+    assert all(found['products'] > 0 for found in figures['products'].values())
+
+
+def test_products_are_counted_by_their_sizes_as_often_as_they_run():
+    def step(x, weights):  # [2 3 4], [5 4 4]
+        x, _ = jax.lax.scan(lambda x, weight: (x @ weight, None), x, weights)
+        return jnp.einsum('btd,bsd->bts', x, x)
+
+    arrays = jnp.ones((2, 3, 4)), jnp.ones((5, 4, 4))
+    found = products(jax.make_jaxpr(step)(*arrays))
+    assert found == {(1, 6, 4, 4): 5, (2, 3, 4, 3): 1}
+    assert sum(times * product_flops(each) for each, times in found.items()) == flops(step, *arrays)
 
 
 @pytest.mark.oracle
