@@ -169,7 +169,10 @@ def prepared(files, tmp_path):
         of_files = {'data.audio.log_mel:LogMel': 'sounds', 'data.image.processor:ImageProcessor': 'images'}
         other = of_files.get(spec.get('processor', {}).get('use'), text)
         path = files / next((kinds[field] for field in kinds if field in known), other)
-        data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
+        own = {'path': str(path)} if 'path' in known else {}
+        if 'sources' in known:
+            own['sources'] = [{**source, 'name': 'mine', 'path': str(path)} for source in spec['sources']]
+        data = build(spec | own)()
         return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
 
     return prepare

@@ -59,6 +59,11 @@ def those_that(what, can_it=True):
     return pytest.mark.parametrize('subject', names_that(what, can_it), indirect=True)
 
 
+def on_request(*contracts):
+    """Contracts of which the quick tests hold a neighbour, so that all of them are long."""
+    return [pytest.param(contract, marks=pytest.mark.long) for contract in contracts]
+
+
 @pytest.mark.long
 @those_that('causal', False)
 def test_what_cannot_be_causal_sees_every_token(subject):
@@ -94,7 +99,7 @@ def measured(name, contract):
 
 
 @pytest.mark.parametrize('name', names_that('packed'))
-@pytest.mark.parametrize('contract', ['packed_values', 'left_padding', 'right_padding', 'padding_alone'])
+@pytest.mark.parametrize('contract', ['packed_values', *on_request('left_padding', 'right_padding', 'padding_alone')])
 def test_documents_and_padding(name, contract):
     assert measured(name, contract) <= contracts.FLOAT32
 
@@ -132,11 +137,12 @@ def test_the_chunk_changes_nothing(name):
 
 
 @pytest.mark.parametrize('name', names_that('cached'))
-@pytest.mark.parametrize('contract', ['steps', 'chunks', 'prompt', 'decoding_padded', 'decoding_packed'])
+@pytest.mark.parametrize('contract', ['decoding_packed', *on_request('steps', 'chunks', 'prompt', 'decoding_padded')])
 def test_steps_replay_the_whole(name, contract):
     assert measured(name, contract) <= contracts.FLOAT32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', names_that('cached'))
 def test_chunks_replay_a_sequence_padded_on_the_left(name):
     segments = contracts.padded_left(TOKENS)
