@@ -8,6 +8,7 @@ A rule is any optax gradient transformation without a learning rate, named by it
     optax:scale_by_lion        Lion: Chen et al. 2023, https://arxiv.org/abs/2302.06675
     train.optimizer:muon       Muon: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/
     train.optimizer:adafactor  Adafactor: Shazeer & Stern 2018, https://arxiv.org/abs/1804.04235
+    train.hyperball:hyperball  AdamH, MuonH: Wen et al. 2026, https://arxiv.org/abs/2606.16899, around another rule
 
 Muon and Adafactor depend on the declared axes of parameters (`saccade.axes`), and so does weight decay: of the declared
 parameters, kernels, embedding tables and those that declare decay have it. Of the others, such as a user's `nn.Dense`,
@@ -75,10 +76,13 @@ class Projection(Protocol):
 class RuleByAxes:
     """Rule that depends on the axes of parameters.
 
-    Attributes: of, a function from these axes to the gradient transformation.
+    Attributes:
+        of: a function from these axes to the gradient transformation.
+        last: the same for a transformation of what is added to the parameters; None for none.
     """
 
     of: Callable[[AxesByPath], optax.GradientTransformation]
+    last: Callable[[AxesByPath], optax.GradientTransformation] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,13 +133,13 @@ class Optimizer:
         clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
         decay = optax.add_decayed_weights(self.weight_decay, self.decays(params, axes))
         slow, slow_both = _multiply(of_rule, kinds), _multiply(of_both, kinds)
-        rule = _made(self.rule, axes, 'optimizer.rule')
+        rule, last = made_rule(self.rule, axes, 'optimizer.rule')
         projections = [] if self.projection is None else [self.projection()]
         if any(most_of(declared) is not None for declared in axes.values()):
             projections.append(_bounded)
         # Another link would add a state to the checkpoints of runs without a projection.
         project = [_onto(projection, axes) for projection in projections]
-        learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *project)
+        learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *last, *project)
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
@@ -243,7 +247,7 @@ def muon(
         rules = {
             # optax's muon descends; here the learning rate gives the minus sign.
             'kernel': optax.chain(matrices, optax.scale(-1.0)),
-            'other': _made(others, axes, 'optimizer.rule.others') if others else optax.scale_by_adam(),
+            'other': made_rule(others, axes, 'optimizer.rule.others')[0] if others else optax.scale_by_adam(),
         }
         return optax.partition(rules, lambda params: _muon_labels(params, axes))
 
@@ -284,13 +288,15 @@ def adafactor(
     return RuleByAxes(of)
 
 
-def _made(part: Part, axes: AxesByPath, field: str) -> optax.GradientTransformation:
-    """Build the rule of a config field."""
+def made_rule(
+    part: Part, axes: AxesByPath, field: str
+) -> tuple[optax.GradientTransformation, list[optax.GradientTransformation]]:
+    """Build the rule of a config field, and what it does last to the updates of parameters, if anything."""
     rule = part()
     made = rule.of(axes) if isinstance(rule, RuleByAxes) else rule
     if not isinstance(made, optax.GradientTransformation):
         raise UserError(f"{field}: {part.name} does not make a gradient transformation; 'optax:scale_by_adam' does")
-    return made
+    return made, [rule.last(axes)] if isinstance(rule, RuleByAxes) and rule.last else []
 
 
 def _kinds(factors: PyTree) -> PyTree[str]:
