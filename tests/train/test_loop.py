@@ -51,6 +51,12 @@ def test_what_is_not_finite_ends_a_run_that_is_never_read(meter, spoilt, where):
         meter.add(5 + IN_FLIGHT, metrics(), 1.0)
 
 
+def test_what_is_not_finite_is_no_error_where_the_optimizer_skips_it(meter):
+    for step in range(1, 2 * IN_FLIGHT):
+        meter.add(step, metrics(loss=np.nan) | {'skipped_steps': jnp.int32(step)}, 1.0)
+    assert meter.read()['skipped_steps'] == step
+
+
 def test_a_run_that_is_never_read_keeps_the_metrics_of_few_steps(meter):
     kept = []
     for step in range(20):

@@ -91,6 +91,7 @@ class Learner:
         Metric('loss', 'lowest'),
         Metric('gradient_norm', None, 0.0),
         Metric('learning_rate', None, 0.0),
+        Metric('skipped_steps', 'lowest', 0.0),
     )
 
     def init(self, key: Array, batch: Batch, scales: Scaled | None = None) -> TrainState:
@@ -125,13 +126,16 @@ class Learner:
         totals, gradient = learner._gradient(state, batch)
         rate = learner.schedule(state.step) if rate is None else rate
         optimizer = optax.with_extra_args_support(learner.optimizer)
-        updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, learning_rate=rate)
+        metrics = {name: total.mean() for name, total in totals.items()}
+        given = {'learning_rate': rate, 'value': metrics['loss']}
+        updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, **given)
         params = optax.apply_updates(state.params, updates)
         ema = None if is_zero(learner.ema) else learner._averaged(state.ema, params, state.step)
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
         # The update of a statistic is not a gradient of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
-        metrics = {name: total.mean() for name, total in totals.items()}
+        if (skipped := optax.tree.get(opt_state, 'skipped')) is not None:
+            metrics['skipped_steps'] = skipped
         metrics |= {
             'gradient_norm': jnp.sqrt(squares.sum(where=slopes)),
             'learning_rate': rate,

@@ -64,6 +64,8 @@ class Meter:
         return self._backend.host(newest)
 
     def _require_finite(self, step: int, metrics: PyTree) -> None:
+        if 'skipped_steps' in metrics:  # the optimizer skips a step that is not finite
+            return
         squares, loss = self._backend.host((metrics['squares'], metrics['loss']))
         bad = np.flatnonzero(~np.isfinite(squares))
         if bad.size or not math.isfinite(loss):

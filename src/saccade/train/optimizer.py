@@ -72,6 +72,15 @@ class Projection(Protocol):
         ...
 
 
+@runtime_checkable
+class Skip(Protocol):
+    """Protocol of what skips steps: `train.leaps:SkipLeaps`."""
+
+    def __call__(self, optimizer: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
+        """Return the optimizer with steps skipped; its update takes the loss, `value`, and its state has `skipped`."""
+        ...
+
+
 @dataclass(frozen=True)
 class RuleByAxes:
     """Rule that depends on the axes of parameters.
@@ -102,6 +111,7 @@ class Optimizer:
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
         rates: factors of the learning rate by parameter; the factors of several parts are multiplied. None: all are 1.
         projection: of the learned parameters, after each update. None: parameters are unconstrained.
+        skip: of whole steps, such as `train.leaps:SkipLeaps`. None: none is skipped.
     """
 
     rule: Part
@@ -110,6 +120,7 @@ class Optimizer:
     clip_norm: Scales[Positive] | None = None
     rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
     projection: Part[Projection] | None = None
+    skip: Part[Skip] | None = None
 
     def __call__(
         self, schedule: optax.Schedule, params: Params, axes: AxesByPath, at_width: AtWidth | None = None
@@ -140,9 +151,10 @@ class Optimizer:
         # Another link would add a state to the checkpoints of runs without a projection.
         project = [_onto(projection, axes) for projection in projections]
         learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *last, *project)
-        return optax.partition(
+        whole = optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
+        return whole if self.skip is None else self.skip()(whole)
 
     def decays(self, params: Params, axes: AxesByPath) -> PyTree[bool]:
         """Return True for each leaf that decays.
