@@ -22,7 +22,7 @@ project = 'Saccade'
 author = 'The Saccade authors'
 copyright = '2026 The Saccade authors'
 
-extensions = ['myst_parser']
+extensions = ['myst_parser', 'sphinx.ext.mathjax', 'sphinx_copybutton', 'sphinx_design']
 source_suffix = {'.md': 'markdown', '.ipynb': 'notebook'}
 exclude_patterns = ['_build']
 myst_heading_anchors = 3
@@ -32,6 +32,7 @@ html_show_sphinx = False
 html_copy_source = False
 html_static_path = ['_static']
 html_css_files = ['saccade.css']
+html_js_files = [('saccade.js', {'defer': 'defer'})]
 
 reference.write(ROOT, Path(__file__).parent / 'reference')
 
@@ -62,6 +63,13 @@ def _blocks(cell: Mapping[str, Any]) -> Iterator[str]:
             yield f'```text\n{text.rstrip()}\n```'
 
 
+def level_captions(app: Sphinx, page: str, template: str, context: dict[str, Any], document: nodes.document) -> None:
+    """Give the captions of the contents, which the theme makes headings without a level, the second level."""
+    contents = context['furo_navigation_tree']
+    context['furo_navigation_tree'] = contents.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app: Sphinx) -> None:
-    """Register the parser."""
+    """Register the parser, and what is changed in each page after the theme has made it."""
     app.add_source_parser(NotebookParser)
+    app.connect('html-page-context', level_captions, priority=900)

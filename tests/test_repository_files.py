@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files for a host of the repository: issue forms have GitHub's fields, and the Dockerfile's commands work."""
+"""Files for a host of the repository: issue forms have GitHub's fields; the Dockerfile and the workflow work."""
 
 import json
 import os
@@ -29,6 +29,19 @@ def test_a_form_has_the_fields_of_github(path):
     assert all({*field} <= {'type', 'id', 'attributes', 'validations'} for field in form['body'])
     assert len({field['id'] for field in form['body']}) == len(form['body'])
     assert all(field['attributes']['label'] for field in form['body'])
+
+
+def test_the_workflow_publishes_what_make_docs_builds():
+    workflow = yaml.safe_load((ROOT / '.github/workflows/pages.yml').read_text())
+    (job,) = workflow['jobs'].values()
+    (command,) = (step['run'] for step in job['steps'] if 'run' in step)
+    rule = re.search(rf'^{command.removeprefix("make ")}:.*\n(.*)$', (ROOT / 'Makefile').read_text(), re.M)[1]
+    actions = {step['uses'].partition('@')[0]: step for step in job['steps'] if 'uses' in step}
+    assert rule.endswith(f' {actions["actions/upload-pages-artifact"]["with"]["path"]}')
+    assert actions['actions/deploy-pages']['id'] in job['environment']['url']
+    assert workflow['permissions'] == {'contents': 'read', 'pages': 'write', 'id-token': 'write'}
+    newest = re.findall(r'Python :: (3\.\d+)"', (ROOT / 'pyproject.toml').read_text())[-1]
+    assert actions['actions/setup-python']['with']['python-version'] == newest
 
 
 @pytest.mark.long

@@ -22,8 +22,9 @@ ROOT = Path(__file__).parents[2]
 def sections():
     """What stands under each config name, in all pages."""
     found = {}
-    for page in map(reference.room_page, reference.rooms()):
-        for name, text in re.findall(r'^`([\w.]+:\w+)`\n(.*?)(?=^#{2,3} |\Z)', page, re.M | re.S):
+    for module in parts():
+        page = reference.module_page(f'saccade.{module}')
+        for name, text in re.findall(r'^`([\w.]+:\w+)`\n(.*?)(?=^## |\Z)', page, re.M | re.S):
             assert name not in found
             found[name] = text
     return found
@@ -50,8 +51,8 @@ def test_it_has_all_that_the_experiments_name():
 
 
 def test_a_part_has_its_equation_its_source_its_fields_and_its_capabilities():
-    text = reference.room_page('score')
-    assert 's[n, i, j] = gain[n] q[n, i].k[g, j]' in text
+    text = reference.module_page('saccade.score.cosine')
+    assert r'{math}`s[n, i, j] = \text{gain}[n]\,q[n, i]\cdot k[g, j]' in text
     assert '<https://arxiv.org/abs/2111.09883>' in text
     assert '| `gain` | float, above 0 | `10` | the initial gain, 10 in the authors' in text
     assert '**Declares.** Yes: equivariant. No: reads the input. scores changed: by content.' in text
@@ -59,8 +60,10 @@ def test_a_part_has_its_equation_its_source_its_fields_and_its_capabilities():
 
 def test_a_field_has_its_type_its_default_and_its_meaning():
     text = section('attention.multi_head:MultiHead')
-    assert '| `heads` | int, at least 1 | required | N. |' in text
-    assert '| `key_value_heads` | int, at least 1 or None | `None` | K; None for N. |' in text
+    assert '| `heads` | int, at least 1 | required | number of query heads (N). |' in text
+    assert (
+        '| `key_value_heads` | int, at least 1 or None | `None` | number of key/value heads (K); None for N. |' in text
+    )
     assert "`{'use': 'jax.nn.initializers:lecun_normal'}`" in text
 
 
@@ -96,10 +99,25 @@ def test_what_a_caller_gives_is_no_field():
 
 
 def test_a_function_says_what_it_does_after_its_module():
-    page = reference.room_page('ops')
-    assert page.startswith('# Pure functions of arrays\n\nPure functions of arrays: attention arithmetic')
+    page = reference.module_page('saccade.ops.similarity')
     assert 'Similarity of vectors; for vectors of norm 1' in page
     assert 'Return an initialiser of uniformly distributed unit vectors along an axis' in page
+
+
+def test_a_room_lists_its_parts_by_kind_with_links_to_their_pages(tmp_path):
+    page = reference.room_page('position')
+    assert page.startswith('# Position encodings\n\nPosition encodings, one per file')
+    pairwise, tokens = (
+        page.partition(f'## {kind} position')[2].partition('\n## ')[0] for kind in ('Pairwise', 'Token')
+    )
+    assert '| [`position.rotary:Rotary`](position/rotary.md) | Rotary position embedding (RoPE)' in pairwise
+    assert '[`position.sinusoid:Sinusoid`](position/sinusoid.md)' in tokens
+    reference.write(ROOT, tmp_path)
+    for file in tmp_path.rglob('*.md'):
+        text = file.read_text()
+        assert all((file.parent / link).is_file() for link in re.findall(r'\]\(((?!\.\./concepts)[\w./]+\.md)\)', text))
+        assert file.parent == tmp_path or text.startswith('---\norphan: true\n---\n')
+    assert (tmp_path / 'gain.md').read_text() == reference.module_page('saccade.gain')
 
 
 @pytest.mark.parametrize(
@@ -122,12 +140,14 @@ def test_a_default_part_is_written_as_a_spec():
     assert reference.value_words(part) == "{'use': 'norm.rms:RMSNorm', 'epsilon': 1e-05}"
 
 
-def test_prose_keeps_code_and_addresses_and_escapes_the_rest():
-    text = 'A *b* of `c_d` at https://e.org/f_g.\n\n    y = x * W_1\n\nHere, https://e.org\nEnd.'
+def test_prose_keeps_code_and_addresses_writes_equations_as_tex_and_escapes_the_rest():
+    text = 'A *b* of `c_d` at https://e.org/f_g.\n\n    y = x * W_1,   x [T D]\n    b = 0\n\nHere, https://e.org\nEnd.'
     assert reference.prose(text).split('\n') == [
         r'A \*b\* of `c_d` at <https://e.org/f_g>.',
-        '', '', '```text', 'y = x * W_1', '```', '', '', 'Here, <https://e.org>\\', 'End.',
+        '', '', '```{container} equations', r'{math}`y = x * W_{1},` {math}`x\,[T\,D]`', '', '{math}`b = 0`', '```',
+        '', '', 'Here, <https://e.org>\\', 'End.',
     ]  # fmt: skip
+    assert reference.prose('    make docs\n') == '```text\nmake docs\n```'
 
 
 @pytest.mark.long
@@ -165,4 +185,4 @@ def test_every_experiment_has_its_docstring():
 def test_every_page_is_in_the_contents(tmp_path):
     reference.write(ROOT, tmp_path)
     listed = re.search(r'```{toctree}\n:maxdepth: 1\n\n(.*?)```', (tmp_path / 'index.md').read_text(), re.S)[1]
-    assert {*listed.split(), 'index'} == {file.stem for file in tmp_path.iterdir()}
+    assert {*listed.split(), 'index'} == {file.stem for file in tmp_path.glob('*.md')}

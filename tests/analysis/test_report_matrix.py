@@ -100,6 +100,11 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     assert float(parity['low']) < 0.99 < float(parity['high'])
     assert json.loads(json.dumps(written.summary()))['cells'][0]['variant'] == '<b>softmax</b>'
     assert written.summary()['pairs']['said'] in text
+    drawn = {str(file.relative_to(folder / 'report')) for file in written.figures}
+    assert {*re.findall(r'href="(figures/[^"]+)" download', page)} == drawn == {
+        f'figures/state-{number}.{kind}' for number in (0, 1) for kind in ('pdf', 'svg')
+    }  # fmt: skip
+    assert all((folder / 'report' / file).stat().st_size for file in drawn)
 
 
 def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference pages of the documentation, in Markdown: parts, launchers and experiments, from their own docstrings.
 
-A part's page has its config name, its module's docstring, tables of its fields and of its public methods, and the
-capabilities it declares.
+A part's page is that of its module. It has its config name, the module's docstring, tables of its fields and of its
+public methods, and the capabilities it declares. A room's page lists its parts by kind.
 """
 
 import ast
@@ -26,6 +26,7 @@ from saccade.analysis.catalogue.catalogue import KINDS, Catalogue
 from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
 from saccade.analysis.catalogue.metrics import metric_table
 from saccade.analysis.catalogue.readme import markdown
+from saccade.analysis.equations import is_equation, terms
 from saccade.analysis.report.figures import Table
 from saccade.build import defaults, fields, load
 from saccade.parts import parts, sources
@@ -67,9 +68,12 @@ def write(root: Path, folder: Path) -> None:
         'experiments': experiments_page(root / 'experiments'),
     }
     written['index'] = index_page(list(written))
-    folder.mkdir(parents=True, exist_ok=True)
+    # A room of one module has one page.
+    written |= {_place(module): module_page(module) for module in _held()}
     for name, text in written.items():
-        (folder / f'{name}.md').write_text(text)
+        file = folder / f'{name}.md'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
 
 def index_page(names: Sequence[str]) -> str:
@@ -91,21 +95,62 @@ def capabilities_page() -> str:
 
 
 def room_page(room: str) -> str:
-    """Return the page of a room: its docstring, then each module with its docstring and its parts."""
-    about = ast.get_docstring(ast.parse(sources()[f'saccade.{room}'])) or room
-    sections = [f'# {escaped(re.split("[:,.;]", about)[0])}', prose(about)]
-    for module, held in itertools.groupby(rooms()[room], lambda part: part.__module__):
-        own = list(held)
-        words = prose(inspect.getdoc(sys.modules[module]) or '')
-        if len(own) == 1 and words and _is_class(own[0]):
-            sections += [f'## {escaped(own[0].__name__)}', f'`{Part(own[0]).name}`', words]
-            sections += [part_section(own[0], after_its_module=True)]
-        else:
-            sections += [f'## {escaped(module.removeprefix("saccade."))}', words]
-            for part in own:
-                sections += [f'### {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part)]
+    """Return the page of a room: its docstring, then its parts by kind, each with the page that describes it."""
+    about = _about_room(room)
+    sections = [f'# {_title(about)}', prose(about)]
+    by_kind: dict[str, list[tuple[str, str]]] = {kind.name: [] for kind in KINDS} | {'': []}
+    for module, held in _held().items():
+        if module.split('.')[1] == room:
+            kinds = (kind.name for kind in KINDS for part in held if part in Catalogue.ours().parts[kind])
+            links = ', '.join(f'[`{Part(part).name}`]({_place(module)}.md)' for part in held)
+            by_kind[next(kinds, '')].append((links, _summary(module)))
+    found = {kind: rows for kind, rows in by_kind.items() if rows}
+    for kind, rows in found.items():
+        sections += [f'## {kind.capitalize() or "Other parts"}'] if len(found) > 1 else []
+        sections += [markdown(Table('', ('part', 'about'), rows))]
     sections += bases_section(rooms()[room])
     return '\n\n'.join(filter(None, sections)) + '\n'
+
+
+def module_page(module: str) -> str:
+    """Return the page of a module: its docstring and its parts."""
+    own, words = _held()[module], prose(inspect.getdoc(sys.modules[module]) or '')
+    room, *inner = module.split('.')[1:]
+    up = f'Part of [{_title(_about_room(room))}]({"../" * len(inner)}{room}.md)' if inner else ''
+    if len(own) == 1 and words and _is_class(own[0]):
+        sections = [f'# {escaped(own[0].__name__)}', up, f'`{Part(own[0]).name}`', words]
+        sections += [part_section(own[0], after_its_module=True)]
+    else:
+        sections = [f'# {escaped(module.removeprefix("saccade."))}', up, words]
+        for part in own:
+            sections += [f'## {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part)]
+    # Pages of parts are reached from their room, not from the contents, which every page repeats.
+    return '\n\n'.join(filter(None, ['---\norphan: true\n---' if inner else '', *sections])) + '\n'
+
+
+@functools.cache
+def _held() -> Mapping[str, Sequence[Any]]:
+    """Return the parts by module."""
+    every = itertools.chain(*rooms().values())
+    return {module: list(held) for module, held in itertools.groupby(every, lambda part: part.__module__)}
+
+
+def _place(module: str) -> str:
+    """Return the path of a module's page in the folder of the reference, without its ending."""
+    return module.removeprefix('saccade.').replace('.', '/')
+
+
+def _about_room(room: str) -> str:
+    return ast.get_docstring(ast.parse(sources()[f'saccade.{room}'])) or room
+
+
+def _title(about: str) -> str:
+    return escaped(re.split('[:,.;]', about)[0])
+
+
+def _summary(module: str) -> str:
+    """Return the first paragraph of a module's docstring."""
+    return escaped(' '.join((inspect.getdoc(sys.modules[module]) or '').partition('\n\n')[0].split()))
 
 
 def part_section(part: Any, after_its_module: bool = False) -> str:
@@ -404,7 +449,7 @@ def _docstring(file: Path) -> str:
 
 
 def prose(words: str) -> str:
-    """Return a docstring as Markdown: indented lines and commands as code, the rest as text."""
+    """Return a docstring as Markdown: equations as TeX, other indented lines and commands as code, the rest as text."""
     lines = list(_fenced(words.splitlines()))
     return '\n'.join(lines).strip()
 
@@ -419,20 +464,26 @@ def _fenced(lines: Sequence[str]) -> Iterator[str]:
             held.append(line)
             continue
         if held:
-            yield from _as_code(held)
+            yield from _displayed(held)
             held = []
         ends_by_source = re.search(r'https?://\S+$', line) and ''.join(lines[number + 1 : number + 2]).strip()
         yield escaped(line) + ('\\' if ends_by_source else '')
     if held:
-        yield from _as_code(held)
+        yield from _displayed(held)
 
 
 def _is_code(line: str) -> bool:
     return line.startswith(('    ', 'python '))
 
 
-def _as_code(lines: Sequence[str]) -> Iterator[str]:
-    yield from ('', '```text', *inspect.cleandoc('\n' + '\n'.join(lines)).splitlines(), '```', '')
+def _displayed(lines: Sequence[str]) -> Iterator[str]:
+    """Yield equations, a paragraph per line, or code."""
+    block = inspect.cleandoc('\n' + '\n'.join(lines))
+    if is_equation(block):
+        paragraphs = '\n\n'.join(' '.join(f'{{math}}`{term}`' for term in terms(line)) for line in block.splitlines())
+        yield from ('', '```{container} equations', *paragraphs.splitlines(), '```', '')
+    else:
+        yield from ('', '```text', *block.splitlines(), '```', '')
 
 
 def escaped(line: str) -> str:

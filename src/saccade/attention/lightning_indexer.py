@@ -69,8 +69,8 @@ class LightningIndexer(MultiHead):
 
     Also called: DSA, DeepSeek sparse attention, indexer.
 
-    Attributes: as in MultiHead; index_heads, M; index_width, of each of its queries and of its one key a token;
-    chosen, how many keys a query attends to at most, None for all; loss, the weight of the indexer's loss;
+    Attributes: as in MultiHead; index_heads, their number (M); index_width, of each of its queries and of its one key
+    a token; chosen, how many keys a query attends to at most, None for all; loss, the weight of the indexer's loss;
     index_position, of the indexer's queries and keys.
     """
 

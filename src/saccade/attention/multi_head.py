@@ -90,12 +90,12 @@ class MultiHead(Layer):
     Also called: MHA, multihead attention, self-attention, GQA, grouped query, MQA, multi-query.
 
     Attributes:
-        heads: N.
+        heads: number of query heads (N).
         kernel: how queries attend to keys and values.
         mask: which pairs may attend, besides padding and packing.
         position: position scheme, of queries and keys or of their scores.
-        key_value_heads: K; None for N.
-        head_width: H; None for D / N.
+        key_value_heads: number of key/value heads (K); None for N.
+        head_width: width of a head (H); None for D / N.
         scale: factor of the scores; None for 1 / sqrt(H).
         terms: further score terms, in order, after the position's own; one with parameters is a module whose `terms`
             makes it, as a position's does, and one that reads x a module with `features` too.

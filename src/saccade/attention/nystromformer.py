@@ -37,7 +37,7 @@ class Nystromformer(NoSteps, Module):
     """Nystromformer kernel.
 
     Attributes:
-        landmarks: M.
+        landmarks: number of landmarks (M).
         iterations: steps of the pseudoinverse, which converges to third order.
         convolution: tokens of a depthwise convolution of the values, with factors per head, added to the output; an odd
             number, None for no convolution.

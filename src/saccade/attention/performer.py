@@ -26,7 +26,7 @@ __all__ = ['Performer']
 class Performer(FeatureKernel):
     """Performer kernel (FAVOR+).
 
-    Attributes: random_features, R; seed of the directions; chunk, in tokens.
+    Attributes: random_features, their number (R); seed of the directions; chunk, in tokens.
     """
 
     random_features: Count

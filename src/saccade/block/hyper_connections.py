@@ -31,7 +31,7 @@ __all__ = ['HyperConnections']
 class HyperConnections(ResidualStreams):
     """Hyper-connections block.
 
-    Attributes: streams, R; dynamic, whether the weights depend on the token, through `norm`.
+    Attributes: streams, their number (R); dynamic, whether the weights depend on the token, through `norm`.
     """
 
     identity: ClassVar[bool] = True

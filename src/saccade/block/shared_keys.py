@@ -36,7 +36,7 @@ __all__ = ['SharedKeys']
 class SharedKeys(PreNorm):
     """Cross-layer attention block.
 
-    Attributes: the attributes of PreNorm; sharing, M.
+    Attributes: the attributes of PreNorm; sharing, number of layers with the same keys and values (M).
     """
 
     mixer: Part[KVSharingMixer]

@@ -27,7 +27,8 @@ PRIMES = (31, 43, 59, 61, 73, 97, 103, 113, 137, 149, 157, 173, 181, 193, 211, 2
 class HashedEmbedding(Module):
     """Hashed embedding.
 
-    Attributes: hashes, K, at most 16; buckets, B; kernel_init, the initialiser of the tables [K, B, E/K].
+    Attributes: hashes, their number (K), at most 16; buckets, their number (B); kernel_init,
+    the initialiser of the tables [K, B, E/K].
     """
 
     hashes: Count = 8

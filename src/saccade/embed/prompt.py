@@ -27,7 +27,7 @@ __all__ = ['Prompt']
 class Prompt(Module):
     """Trained prompt before the places of another embedding.
 
-    Attributes: embed, the other embedding; count, M; prompt_init, the initialiser of the prompt.
+    Attributes: embed, the other embedding; count, number of vectors (M); prompt_init, the initialiser of the prompt.
     """
 
     embed: Part[Embedding]

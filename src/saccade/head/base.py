@@ -25,7 +25,7 @@ class Classes(Module):
     """Classification head: scores of C classes.
 
     Attributes:
-        classes: C; None to return the output of the hidden layer.
+        classes: number of classes (C); None to return the output of the hidden layer.
         activation: activation of a hidden layer of the input's width; None for no hidden layer.
         hidden_norm: norm after the activation (ModernBERT); None for no norm.
         hidden_bias: whether the hidden layer has a bias.

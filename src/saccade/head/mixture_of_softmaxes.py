@@ -29,7 +29,7 @@ __all__ = ['MixtureOfSoftmaxes']
 class Mixture(OutputProjection):
     """Output projection whose `hidden` [B T K (D + 1)] has the K vectors and the logit of each one's share.
 
-    Attributes: count, K.
+    Attributes: count, number of softmaxes (K).
     """
 
     count: int = struct.field(pytree_node=False, kw_only=True)
@@ -47,7 +47,7 @@ class Mixture(OutputProjection):
 class MixtureOfSoftmaxes(Module):
     """Mixture of softmaxes.
 
-    Attributes: count, K; activation, f; kernel_init, the initialiser of W and U.
+    Attributes: count, number of softmaxes (K); activation, f; kernel_init, the initialiser of W and U.
     """
 
     count: Count

@@ -33,7 +33,7 @@ class Reconstructed(Classes):
         position: position scheme p, added to the vector at each place.
         norm: norm before each layer and before the output.
         activation: f.
-        layers: L.
+        layers: number of layers (L).
     """
 
     pool: Part

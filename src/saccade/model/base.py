@@ -41,8 +41,8 @@ class TransformerBase(Module):
 
     Attributes:
         context_length: maximum sequence length, in tokens or other inputs.
-        width: D.
-        layers: L.
+        width: model width (D).
+        layers: number of layers (L).
         block: one block, or a repeated pattern of blocks.
         first_blocks, last_blocks: blocks of single layers before and after the repeated pattern; included in L.
         position: position scheme of the embedded tokens.
@@ -51,7 +51,7 @@ class TransformerBase(Module):
         passes: number of passes through the layers, with the same weights (Dehghani et al. 2019, "Universal
             Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
         embed: embedding of the inputs: tokens, images or others.
-        vocabulary: V, at least the tokenizer's size; None if tokens are neither embedded nor predicted.
+        vocabulary: vocabulary size (V), at least the tokenizer's; None if tokens are neither embedded nor predicted.
         embedding_scale: factor of the embedded inputs; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
         shared: score terms that all layers add to their own, such as T5's table; its rotations are not used.
         dropout: dropout rate of the embedded tokens.

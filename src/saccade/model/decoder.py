@@ -61,9 +61,9 @@ class Decoder(TransformerBase):
     """Decoder-only language model. Every part must be causal; others raise an error.
 
     Attributes:
-        vocabulary: V of the logits, at least the tokenizer's size.
+        vocabulary: number of logits (V), at least the tokenizer's size.
         tied: whether the output projection is the transposed embedding.
-        embedding_width: E, also of the input of the output projection; None for D.
+        embedding_width: width of embeddings (E), also of the input of the output projection; None for D.
         embedding_norm: norm of the embedded tokens, before the positions (BLOOM); None for no norm.
         position_norm: norm of the embedded tokens with positions (BART's `layernorm_embedding`); None for no norm.
         logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).

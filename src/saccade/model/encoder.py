@@ -32,7 +32,7 @@ class Encoder(TransformerBase):
         heads: output heads on the last hidden states, by name; the parameters of a head are in NAME_head.
         types: number of token type embeddings, 2 in BERT; 0 for none. RoBERTa has 1, which every token gets regardless
             of its type.
-        embedding_width: E; None for D.
+        embedding_width: width of embeddings (E); None for D.
         embedding_norm: norm of the sum of token, position and type embeddings; None for no norm.
     """
 

@@ -56,10 +56,10 @@ class RecurrentSeq2Seq(Module):
     """Recurrent encoder-decoder.
 
     Attributes:
-        vocabulary: V, the vocabulary size of the target.
+        vocabulary: vocabulary size of the target (V).
         context_length: maximum length of the target, in tokens.
         source_context_length: maximum length of the source, in tokens.
-        width: E, the width of the embedded tokens.
+        width: width of the embedded tokens (E).
         encoder: encoder of the source.
         bridge: maps the encoder's states to the decoder's initial state.
         decoder: decoder of the target.

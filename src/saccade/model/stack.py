@@ -108,7 +108,7 @@ class Stack(Layer):
 
     Attributes:
         block: one block, or a repeated pattern of blocks.
-        layers: L, including `first_blocks` and `last_blocks`.
+        layers: number of layers (L), including `first_blocks` and `last_blocks`.
         run: runner, unrolled or scanned.
         passes: number of passes through the layers, with the same weights.
         first_blocks, last_blocks: blocks of single layers before and after the repeated pattern.

@@ -39,9 +39,9 @@ class WordVectors(Module):
     """Skip-gram word vectors.
 
     Attributes:
-        vocabulary: V, at least the tokenizer's size.
+        vocabulary: vocabulary size (V), at least the tokenizer's.
         context_length: maximum row length, in tokens.
-        width: D.
+        width: width of a vector (D).
         embedding_init: initialiser of E.
     """
 

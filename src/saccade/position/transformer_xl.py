@@ -28,7 +28,7 @@ class TransformerXL(OnScores):
 
     Attributes:
         width: P, number of sinusoid features, half of them sines.
-        head_width: H of the attention.
+        head_width: width of a head of the attention (H).
         base: longest wavelength over 2 pi, in tokens.
         kernel_init: initialiser of W, a matrix of P rows.
         bias_init: initialiser of u and v.

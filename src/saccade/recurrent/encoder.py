@@ -42,8 +42,8 @@ class Encoded:
 class Encoder(Module):
     """Recurrent encoder.
 
-    Attributes: cell of each layer and direction; layers, L; bidirectional, whether to run in both directions; dropout
-    between the layers.
+    Attributes: cell of each layer and direction; layers, their number (L); bidirectional, whether to run in both
+    directions; dropout between the layers.
     """
 
     cell: Part[Cell]

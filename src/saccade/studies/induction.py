@@ -111,7 +111,9 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
     figures = {'every': EVERY, 'models': {name: [vars(curve) for curve in each] for name, each in curves.items()}}
     tables = Table(title, columns, rows), Table('Heads set to zero', of_removed, removed)
     report = MeasurementReport('induction', figures, tables, (note,))
-    chart = Chart('steps', 'nats, and share of the weight', range(EVERY, steps + 1, EVERY), _lines(curves))
+    at = range(EVERY, steps + 1, EVERY)
+    lines = {'loss of a uniform guess': [math.log(VOCABULARY)] * len(at), **_lines(curves)}
+    chart = Chart('steps', 'loss in nats; share of the attention weight', at, lines, scale='linear')
     return Claim(report, chart)
 
 
@@ -179,7 +181,7 @@ def _rows(drawn: np.random.Generator) -> tuple[Int[Array, 'B T'], Int[Array, 'B'
 
 def _lines(curves: Mapping[str, list[InductionCurve]]) -> dict[str, list[float]]:
     """Return the means over the seeds."""
-    named = {'loss': 'losses', 'score': 'scores'}
+    named = {'loss': 'losses', 'induction score': 'scores'}
     return {
         f'{word}, {name}': [mean(point) for point in zip(*(getattr(curve, of) for curve in each), strict=True)]
         for word, of in named.items()

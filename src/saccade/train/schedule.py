@@ -58,7 +58,7 @@ class InverseSqrt:
     Vaswani et al. 2017, Attention Is All You Need, section 5.3, equation 3, https://arxiv.org/abs/1706.03762.
 
     Attributes:
-        width: D of the model.
+        width: model width (D).
         warmup: steps up to and including the peak.
         scale: multiplies every rate.
     """

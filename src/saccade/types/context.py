@@ -64,7 +64,7 @@ class LayerContext:
         prefix: number of tokens at the start of a row among which a mask can allow all pairs, as in a prefix LM; None
             for no prefix. A row with a prefix is one segment.
         layer: number of the layer, from 0; None outside a stack of layers.
-        layers: L, the number of layers of the stack; None outside a stack.
+        layers: number of layers of the stack (L); None outside a stack.
         handed: arrays handed on by earlier layers, by name; see `saccade.layer_paths:earlier`.
 
     Lists are converted to NumPy arrays.

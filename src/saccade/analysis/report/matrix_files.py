@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a matrix: a page that opens offline, the same as Markdown, cells as CSV; and the reports of its sweeps."""
+"""Files of a matrix: a page that opens offline, the same as Markdown, cells as CSV, pictures as PDF and SVG; and the
+reports of its sweeps.
+"""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,11 +18,11 @@ from rich.table import Table
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
-from saccade.analysis.report.drawing import COLOURS, GLYPHS
+from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
 from saccade.analysis.report.matrix import Matrix, matrix, overview
 from saccade.analysis.report.matrix_pictures import against_state, by_length
 from saccade.analysis.report.words import metric_name
-from saccade.analysis.report.write import report
+from saccade.analysis.report.write import FIGURES, report
 from saccade.paths import expanded
 from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
@@ -32,17 +35,19 @@ METHOD = (
 
 @dataclass(frozen=True)
 class MatrixReport:
-    """Report of a folder of sweeps. Attributes: the matrix; paths of the files."""
+    """Report of a folder of sweeps. Attributes: the matrix; paths of the files, and of the pictures as files."""
 
     matrix: Matrix
     files: tuple[Path, ...]
+    figures: tuple[Path, ...]
 
     def summary(self) -> dict[str, Any]:
         """Return every cell and the paths of the files as one JSON object."""
         critical = self.matrix.critical
         pairs = {'said': critical.said, 'pairs': critical.records()}
         cells, others = self.matrix.records(), list(self.matrix.left_out)
-        return {'cells': cells, 'pairs': pairs, 'left_out': others, 'files': [str(file) for file in self.files]}
+        paths = {'files': list(map(str, self.files)), 'figures': list(map(str, self.figures))}
+        return {'cells': cells, 'pairs': pairs, 'left_out': others, **paths}
 
     def show(self, console: Console) -> None:
         """Print the matrix and the paths of the files."""
@@ -55,12 +60,31 @@ class MatrixReport:
         for row in rows:
             table.add_row(*map(verbatim, row))
         console.print(table)
-        for file in self.files:
+        for file in (*self.files, *{figure.parent for figure in self.figures}):
             say(console, str(file))
 
 
+@dataclass(frozen=True)
+class MatrixPictures:
+    """Pictures of a matrix.
+
+    Attributes:
+        ranks: mean ranks over tasks; None without ranks.
+        states, lengths: by task, the metric against bytes of state, and by length of the sequences.
+    """
+
+    ranks: ReportPicture | None
+    states: Mapping[str, ReportPicture]
+    lengths: Mapping[str, ReportPicture]
+
+    def files(self) -> dict[str, bytes]:
+        """Return the contents of a PDF and an SVG file of each picture, by the file's name."""
+        drawn = filter(None, [self.ranks, *self.states.values(), *self.lengths.values()])
+        return {name: content for picture in drawn for name, content in picture.files().items()}
+
+
 def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path | None = None) -> MatrixReport:
-    """Compare the sweeps of a folder, and write index.html, report.md and cells.csv, and the report of each sweep.
+    """Compare the sweeps of a folder; write index.html, report.md, cells.csv, figures/ and the report of each sweep.
 
     Args:
         workdir: a folder whose subfolders are sweeps.
@@ -80,19 +104,26 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
         for task, comparison in found.comparisons.items()
     }
     links = {task: quote(os.path.relpath(each.files[0], folder)) for task, each in reports.items()}
+    pictures = MatrixPictures(
+        picture_of_ranks(found.critical, found.places),
+        against_state(found.comparisons, found.places),
+        by_length(found.comparisons, found.places),
+    )
     contents = {
-        'index.html': _html(found, links, now),
-        'report.md': _markdown(found, now),
-        'cells.csv': page.as_csv(found.records() or [{'variant': None}]),
+        folder / 'index.html': _html(found, pictures, links, now),
+        folder / 'report.md': _markdown(found, now),
+        folder / 'cells.csv': page.as_csv(found.records() or [{'variant': None}]),
     }
+    figures = folder / FIGURES
+    drawn = {figures / name: content for name, content in pictures.files().items()}
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        write_atomically(folder / name, content)
-    return MatrixReport(found, tuple(folder / name for name in contents))
+        figures.mkdir(parents=True, exist_ok=True)
+    for file, content in (drawn | contents).items():
+        write_atomically(file, content)
+    return MatrixReport(found, tuple(contents), tuple(drawn))
 
 
-def _html(found: Matrix, links: dict[str, str], now: datetime) -> str:
+def _html(found: Matrix, pictures: MatrixPictures, links: dict[str, str], now: datetime) -> str:
     return (
         page.templates()
         .get_template('matrix.html.jinja')
@@ -100,9 +131,9 @@ def _html(found: Matrix, links: dict[str, str], now: datetime) -> str:
             title=found.folder.name,
             overview=overview(found),
             matrix=found,
-            ranks=picture_of_ranks(found.critical, found.places),
-            states=against_state(found.comparisons, found.places),
-            lengths=by_length(found.comparisons, found.places),
+            ranks=pictures.ranks,
+            states=pictures.states,
+            lengths=pictures.lengths,
             glyphs=GLYPHS,
             hues=len(COLOURS),
             links=links,

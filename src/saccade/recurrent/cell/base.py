@@ -41,7 +41,7 @@ class Recurrence:
 class Cell(Module):
     """Base class of recurrent cells.
 
-    Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R.
+    Attributes: width of the state (D); kernel_init and recurrent_init, of U and of each square of R.
     """
 
     width: Count

@@ -53,7 +53,7 @@ class Bahdanau(AttentionDecoder):
 
 
 class Maxout(nn.Module):
-    """Maxout of feature pairs (Goodfellow et al. 2013, https://arxiv.org/abs/1302.4389). Attributes: width, D."""
+    """Maxout of feature pairs (Goodfellow et al. 2013, https://arxiv.org/abs/1302.4389). Attributes: width (D)."""
 
     width: Count
 

@@ -24,8 +24,8 @@ __all__ = ['FixedContext']
 class FixedContext(Module):
     """Recurrent decoder without attention.
 
-    Attributes: cell of each layer; layers, L; fed, whether the context is an input of every step; dropout between the
-    layers.
+    Attributes: cell of each layer; layers, their number (L); fed, whether the context is an input of every step;
+    dropout between the layers.
     """
 
     cell: Part[Cell]

@@ -17,7 +17,7 @@ from saccade.types import Count, Part, PRNGKey, Share
 class Layers(nn.Module):
     """Stacked recurrent layers of a decoder.
 
-    Attributes: cell of each layer; layers, L; dropout between the layers.
+    Attributes: cell of each layer; layers, their number (L); dropout between the layers.
     """
 
     cell: Part[Cell]

@@ -88,7 +88,7 @@ class Luong(AttentionDecoder):
 
 
 class Joining(nn.Module):
-    """Projection W of a state and its context. Attributes: width, D of the state and of the output."""
+    """Projection W of a state and its context. Attributes: width of the state and of the output (D)."""
 
     width: Count
 

@@ -28,7 +28,7 @@ __all__ = ['Convolution']
 class Convolution(ReadsNewest):
     """Causal convolution over tokens.
 
-    Attributes: size, M in tokens; depthwise, whether W_m is a factor per feature; bias, whether to add b; dropout of
+    Attributes: size, in tokens (M); depthwise, whether W_m is a factor per feature; bias, whether to add b; dropout of
     the output; kernel_init, the initialiser of W.
     """
 

@@ -31,7 +31,7 @@ class LightweightConvolution(ReadsNewest):
 
     Attributes:
         size: M, in tokens.
-        heads: N.
+        heads: number of heads (N).
         tap_dropout: dropout rate of the normalised taps (DropConnect).
         dropout: dropout rate of the output.
         kernel_init, taps_init, output_init: initialisers of Wv and Wg, of w, and of Wo.

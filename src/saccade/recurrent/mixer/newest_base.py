@@ -48,7 +48,7 @@ class Newest:
 class ReadsNewest(Layer):
     """Base class of causal mixers in which a token reads itself and the M - 1 tokens before it.
 
-    Attributes: size, M in tokens; dropout of the output.
+    Attributes: size, in tokens (M); dropout of the output.
     """
 
     size: Count

@@ -23,7 +23,7 @@ __all__ = ['Additive']
 class Additive(Module):
     """Additive score, v . tanh(s W_s + h W_h).
 
-    Attributes: width, A, the number of hidden units.
+    Attributes: width, number of hidden units (A).
     """
 
     width: Count
