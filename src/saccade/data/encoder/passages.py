@@ -43,7 +43,7 @@ class Passages(TokenizedBase):
     pairing: conversion of sentences to rows, as `data.encoder.pairing:NextSentence`.
     name: a known corpus.
     path: the user's text, which overrides a named corpus.
-    column: field of JSON lines that has the text.
+    column: field with the text, of files of rows, as JSON lines, CSV and Parquet.
     validation: fraction of documents for validation, if the corpus has no such split.
     divide: regular expression of the separator between documents of one file, as '\\n\\n' between paragraphs;
         empty if a document of the corpus is one document.

@@ -102,7 +102,7 @@ class TextData(TextBase):
     Attributes: tokenizer, context_length, pack and validation as in TextBase.
         name: a known corpus.
         path: the user's text, which overrides a named corpus.
-        column: field of JSON lines that has the text.
+        column: field with the text, of files of rows, as JSON lines, CSV and Parquet.
     """
 
     name: str | None = None
