@@ -5,15 +5,23 @@
 import csv
 import gzip
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import tracemalloc
 
+import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
 
+from saccade.build import build
 from saccade.data.corpus.corpus import open_corpus
 from saccade.data.corpus.row_texts import holds_rows
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.progress import listening
 from saccade.types import UserError
 
 
@@ -264,13 +272,86 @@ def test_a_file_that_changes_is_noticed(tmp_path):
         texts(corpus, 'train')
 
 
-@pytest.mark.parametrize('name', WRITERS)
+def test_one_of_many_packed_files_is_open_at_a_time(tmp_path):
+    for name in [f'{number}{ending}' for number in range(12) for ending in ('.jsonl.gz', '.parquet')]:
+        (in_parquet if name.endswith('.parquet') else in_json_lines)(tmp_path / name, [{'text': name}, {'text': 'b'}])
+    before = len(os.listdir('/proc/self/fd'))
+    corpus = opened(tmp_path, tmp_path / 'cache')
+    assert len(texts(corpus, 'train')) > 12
+    assert len(os.listdir('/proc/self/fd')) <= before + 2
+
+
+@pytest.mark.parametrize(
+    ('name', 'total', 'unit'), [('a.jsonl', 4, 'MiB'), ('a.csv.gz', None, 'MiB'), ('a.parquet', 40, 'rows')]
+)
+def test_reading_shows_its_progress(tmp_path, name, total, unit):
+    WRITERS[name](tmp_path / name, [{'text': f'{n}' + 'x' * 100_000} for n in range(40)])
+    begun = []
+
+    class Shown(list):
+        tell, end = list.append, list.copy
+
+    def begin(*phase):
+        begun.append((*phase, Shown()))
+        return begun[-1][-1]
+
+    with listening(begin):
+        opened(tmp_path / name, tmp_path)
+    ((title, of, counted_in, told),) = begun
+    assert (title, of, counted_in) == (f'reading {name}', total, unit)
+    assert told == sorted(told)
+    assert (total or 4) - 1 <= told[-1] <= (total or 4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('use', ['data.text.stream:TextData', 'data.encoder.passages:Passages'])
+def test_tokens_are_whole_after_a_kill_in_the_middle(tmp_path, use):
+    in_parquet(tmp_path / 'a.parquet', [{'text': f'text {number}. ' * 20} for number in range(200)])
+    spec = {'use': use, 'path': str(tmp_path / 'a.parquet'), 'context_length': 32}
+    spec |= {
+        'data.text.stream:TextData': {
+            'tokenizer': {'use': 'data.tokenizer.byte:Byte'},
+            'pack': {'use': 'data.rows.pack:Packed'},
+        },
+        'data.encoder.passages:Passages': {
+            'tokenizer': {'use': 'data.tokenizer.character:Character', 'end': None, 'specials': [*BERT]},
+            'pairing': {'use': 'data.encoder.pairing:OnePassage'},
+        },
+    }[use]
+    killed = subprocess.run([sys.executable, '-c', KILLED, json.dumps(spec), str(tmp_path / 'cache')], timeout=300)
+    assert killed.returncode == -signal.SIGKILL
+    assert [file.name for file in (tmp_path / 'cache').rglob('tokens.npy') if '.draft-' in str(file)] == ['tokens.npy']
+    again, whole = (build(spec)().prepare(tmp_path / cache).splits for cache in ('cache', 'other'))
+    for split in ('train', 'validation'):
+        assert np.array_equal(again[split].rows.tokens, whole[split].rows.tokens)
+        assert len(again[split].rows) == len(whole[split].rows)
+    assert not list((tmp_path / 'cache').rglob('.draft-*'))
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from saccade.build import build
+from saccade.data import cache
+append = cache.GrowingArray.append
+def killed(array, values):
+    append(array, values)
+    if array.length > 1000:
+        array._file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+cache.GrowingArray.append = killed
+build(json.loads(sys.argv[1]))().prepare(Path(sys.argv[2]))
+"""
+
+
+SLOW = ('a.json', 'a.json.gz', 'a.jsonl.gz', 'lines.json')  # under tracemalloc
+
+
+@pytest.mark.parametrize('name', [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in WRITERS])
 def test_memory_holds_places_not_text(tmp_path, name):
-    """Peaks of Python's memory, and of Arrow's pool, which is not Python's."""
-    path, pool = tmp_path / name, pyarrow.system_memory_pool()
+    path = tmp_path / name
     rows = ({'id': f'p{n}', 'text': 'MKVACDEFGH'[n % 10] + 'ACDEFGHIKL' * 10_000} for n in range(200))
     WRITERS[name](path, [row | {'n': n} for n, row in enumerate(rows)])
-    pyarrow.set_memory_pool(pool)
     tracemalloc.start()
     try:
         corpus = opened(path, tmp_path)
@@ -278,3 +359,22 @@ def test_memory_holds_places_not_text(tmp_path, name):
         assert tracemalloc.get_traced_memory()[1] < 5e6  # blocks, and copies of a document of 0.1 MB
     finally:
         tracemalloc.stop()
+
+
+def test_memory_of_arrow_does_not_grow_with_a_group_of_rows(tmp_path):
+    peaks, before = [], pyarrow.default_memory_pool()
+    for count in (2000, 16_000):
+        pool = pyarrow.proxy_memory_pool(pyarrow.system_memory_pool())
+        pyarrow.set_memory_pool(pool)
+        try:
+            table = [{'text': f'{n} ' + 'MKVACDEFGH'[n % 10] * 5000} for n in range(count)]
+            parquet.write_table(pyarrow.Table.from_pylist(table), tmp_path / 'a.parquet', compression='none')
+            written = pool.max_memory()
+            pool = pyarrow.proxy_memory_pool(pyarrow.system_memory_pool())
+            pyarrow.set_memory_pool(pool)
+            opened(tmp_path / 'a.parquet', tmp_path)
+            peaks.append(pool.max_memory())
+        finally:
+            pyarrow.set_memory_pool(before)
+    assert 0 < peaks[1] < 1.5 * peaks[0]
+    assert peaks[1] < written / 2
