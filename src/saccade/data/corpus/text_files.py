@@ -19,6 +19,7 @@ from pathlib import Path
 
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.files import content_of, decoded, is_binary, visible_files
+from saccade.progress import counted
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ def named_splits(folder: Path, files: Sequence[Path], endings: Collection[str]) 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
     """Return the text files, one document each, and log the number of binary and empty ones."""
     pieces, skipped = [], Counter()
-    for file in files:
+    for file in counted(files, f'reading {folder.name}', len(files), 'files'):
         content = content_of(file)
         if is_binary(content):
             skipped['binary'] += 1
