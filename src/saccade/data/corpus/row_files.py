@@ -258,9 +258,9 @@ class _Characters:
 
     def begin(self, sign: str) -> None:
         """Drop all up to the first sign of this kind."""
-        while sign not in self.text:
-            self.more()
-        self.drop(self.text.index(sign) + 1)
+        while sign not in self.text and self.more():
+            pass
+        self.drop(self.text.find(sign) + 1)
 
     def sign(self) -> str:
         """Drop white space, and return the next character; '' at the end of the stream."""
