@@ -4,11 +4,14 @@
 
 import hashlib
 import itertools
+import json
 import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.memory_watch import MemoryWatch
 from saccade.build import build
@@ -16,6 +19,7 @@ from saccade.data.corpus.corpus import open_corpus
 from saccade.data.pipeline import train_batches
 from saccade.data.tokenizer.bpe import BPE
 
+PROCESSES = 2  # that resume
 _CONTEXT, _ROWS = 1024, 16
 
 
@@ -56,21 +60,22 @@ class Corpora:
         return self._watch.peaks()
 
     def read(self, batches: int) -> dict[str, Any]:
-        """Read batches; return the speed, the rows of each source and a digest of the last quarter."""
-        start, seen, digest = time.perf_counter(), Counter(), hashlib.sha256()
+        """Read batches; return the speed and the documents in a row, and save digests of the last quarter's shares."""
+        start, seen, digests = time.perf_counter(), Counter(), [hashlib.sha256() for _ in range(PROCESSES)]
         rows = train_batches(self._train, _ROWS, 0, 0)
         for number, batch in enumerate(itertools.islice(rows, batches)):
             seen.update(batch['segments'].max(axis=1).tolist())
             if number >= batches * 3 // 4:
-                digest.update(batch['tokens'].tobytes())
+                for digest, share in zip(digests, np.split(batch['tokens'], PROCESSES), strict=True):
+                    digest.update(share.tobytes())
         seconds = time.perf_counter() - start
-        (self._folder / 'digest').write_text(digest.hexdigest())
+        (self._folder / 'digests.json').write_text(json.dumps([digest.hexdigest() for digest in digests]))
         documents = sum(count * rows for count, rows in seen.items()) / seen.total()
         return {'tokens/s': round(batches * _ROWS * _CONTEXT / seconds), 'pieces in a row': round(documents, 2)}
 
-    def resumed(self, batch: int) -> bool:
-        """Read from a batch on, to the end of what `read` read; True if the tokens are equal."""
-        digest = hashlib.sha256()
-        for rows in itertools.islice(train_batches(self._train, _ROWS, 0, batch), batch // 3):
-            digest.update(rows['tokens'].tobytes())
-        return digest.hexdigest() == (self._folder / 'digest').read_text()
+    def resumed(self, batch: int, process: int) -> bool:
+        """Read the share of a process from a batch on, to the end of what `read` read; True if the tokens are equal."""
+        digest, rows = hashlib.sha256(), train_batches(self._train, _ROWS, 0, batch, process, PROCESSES)
+        for share in itertools.islice(rows, batch // 3):
+            digest.update(share['tokens'].tobytes())
+        return digest.hexdigest() == json.loads((self._folder / 'digests.json').read_text())[process]

@@ -173,6 +173,7 @@ def _has(module, name):
 # What parts may reach of that which opens, writes, executes or imports: each definition with all that is found in it.
 ALLOWED = {
     # Prepared data and trained tokenizers are kept in the cache folder of Saccade, under names made of digests.
+    'data.cache:GrowingArray': 'open',
     'data.cache:_drafted': 'mkdir rename rmtree shutil tempfile',
     'data.cache:_locked': 'open os',
     'data.cache:_publish': 'os rename',
@@ -180,15 +181,16 @@ ALLOWED = {
     'data.cache:cached': 'open os rmtree shutil write_text',
     'data.cache:read_arrays': 'load',
     'data.cache:write_arrays': 'mkdir save',
+    'data.encoder.passages:Passages': 'mkdir',
     'data.text.stream:TextData': 'mkdir',
-    'data.text.stream:_write_stream': 'memmap open save unlink',
     # The tokenizer or processor of a run is written into the folder that the run gives it, not the config.
     'data.whole_file:write_whole': 'os unlink write_text',
     # Data whose path the config names is read; `io` and `StringIO` work in memory.
     'data.corpus.files:_unpacked': 'io',
     'data.corpus.files:content_of': 'open',
     'data.corpus.files:visible_files': 'os',
-    'data.corpus.record_files:_comma_separated': 'io',
+    'data.corpus.record_files:_separated': 'io',
+    'data.corpus.row_files:ByteFile': 'open',
     'data.image.rows:ImageFiles': 'open',
     'paths:read_regular': 'open os',
     # Datasets of TFDS: its download is tried where the network answers, and its folder is checked for code of its own.

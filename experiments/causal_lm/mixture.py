@@ -7,8 +7,8 @@
         --config.data.sources="[{'use': 'data.text.mixture:TextSource', 'path': 'web.jsonl', 'weight': 3}, \\
                                 {'use': 'data.text.mixture:TextSource', 'path': 'books'}]"
 
-Nothing is downloaded: the proteins are generated. Sources may be files or folders of text or of JSON lines, larger than
-memory, or known corpora.
+Nothing is downloaded: the proteins are generated. Sources may be files or folders of text, files of rows such as JSON
+lines, CSV and Parquet, larger than memory, or known corpora.
 """
 
 from ml_collections import ConfigDict

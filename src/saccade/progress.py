@@ -74,8 +74,18 @@ class _Interruptible:
             self.phase.end()
 
 
-def counted(items: Iterable[_T], name: str, total: int | None = None, unit: str = '') -> Iterator[_T]:
-    """Yield items, such as rows of a file or batches of an evaluation, and report the number finished."""
+def counted(
+    items: Iterable[_T],
+    name: str,
+    total: int | None = None,
+    unit: str = '',
+    done: Callable[[_T], int] | None = None,
+) -> Iterator[_T]:
+    """Yield items, such as rows of a file or batches of an evaluation, and report the number finished.
+
+    Args:
+        done: returns the number of units finished after an item; None if each item is a unit.
+    """
     begin = _begin.get()
     if begin is None:
         yield from items
@@ -84,6 +94,6 @@ def counted(items: Iterable[_T], name: str, total: int | None = None, unit: str 
     try:
         for number, item in enumerate(items, start=1):
             yield item
-            phase.tell(number)
+            phase.tell(number if done is None else done(item))
     finally:
         phase.end()

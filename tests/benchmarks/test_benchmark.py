@@ -19,7 +19,7 @@ from benchmarks.compare import Comparison, alternate, choose
 from benchmarks.corpora import corpora
 from benchmarks.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from benchmarks.memory import PATHS, exponent, memory
-from benchmarks.our_corpora import Corpora
+from benchmarks.our_corpora import PROCESSES, Corpora
 from benchmarks.process import LateError, Worker, require
 from benchmarks.products import flops as product_flops
 from benchmarks.products import products
@@ -419,8 +419,8 @@ def test_our_side_of_corpora_mixes_and_resumes(tmp_path):
     assert first.prepare() > 0
     assert first.read(batches=40)['pieces in a row'] > 10
     assert second.prepare() > 0
-    assert second.resumed(batch=30)
-    assert not second.resumed(batch=27)
+    assert all(second.resumed(batch=30, process=process) for process in range(PROCESSES))
+    assert not second.resumed(batch=27, process=0)
     peaks = first.memory()
     assert 0 < peaks['own_peak'] <= peaks['peak']
 
@@ -429,5 +429,5 @@ def test_our_side_of_corpora_mixes_and_resumes(tmp_path):
 def test_corpora_beside_datasets():
     pytest.importorskip('datasets')
     found = corpora(0.003).figures
-    assert found['read']['resumed equal']
+    assert all(found['read'][f'resumed equal, process {process}'] for process in range(PROCESSES))
     assert found['prepared'].keys() == {'saccade', 'datasets'}

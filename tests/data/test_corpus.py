@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from types import SimpleNamespace
 
 import pytest
 import tensorflow_datasets as tfds
@@ -20,6 +21,7 @@ from tensorflow_datasets.core import constants
 
 from saccade.data.corpus import named, text_dataset, text_files
 from saccade.data.corpus.corpus import open_corpus
+from saccade.progress import listening
 from saccade.types import UserError
 
 
@@ -205,6 +207,23 @@ def test_of_two_preparations_at_once_the_later_uses_the_earlier(tmp_path, essay,
     outer = _open(essay, tmp_path / 'cache')
     assert _texts(outer) == _texts(inner[1])
     assert not list((tmp_path / 'cache').rglob('.draft-*'))
+
+
+def test_a_folder_of_texts_shows_its_progress(tmp_path):
+    begun = []
+
+    def begin(name, total, unit):
+        begun.append((name, total, unit))
+        return SimpleNamespace(tell=lambda done: None, end=lambda: None)
+
+    (tmp_path / 'texts').mkdir()
+    for number in range(4):
+        (tmp_path / 'texts' / f'{number}.txt').write_text(f'text {number}')
+    with listening(begin):
+        open_corpus(None, str(tmp_path / 'texts'), tmp_path / 'cache', 0.25)
+    assert begun[0] == ('reading texts', 4, 'files')
+    assert [(name, unit) for name, _, unit in begun[1:]] == [('writing text', 'documents')] * 2
+    assert sum(total for _, total, _ in begun[1:]) == 4
 
 
 def test_preparation_is_quiet_and_leaves_the_log_as_it_was(tmp_path, essay, capfd):

@@ -171,7 +171,7 @@ def test_what_is_no_protein_is_refused_with_its_file_and_line(tmp_path, text, me
     assert '\n' not in str(error.value)
 
 
-@pytest.mark.parametrize(('text', 'message'), [('', 'has no records'), ('>a\nMK\n', 'has one record')])
-def test_a_file_without_proteins_to_split_is_refused(tmp_path, text, message):
-    with pytest.raises(UserError, match=rf'^{tmp_path}/p\.fasta: {message}'):
+@pytest.mark.parametrize(('text', 'split'), [('', 'train'), ('>a\nMK\n', 'validation')])
+def test_a_file_without_proteins_to_split_is_refused(tmp_path, text, split):
+    with pytest.raises(UserError, match=rf'^{tmp_path}/p\.fasta: leaves no document for {split}$'):
         open_corpus(None, str(written(tmp_path, text)), tmp_path / 'cache')

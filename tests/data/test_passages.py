@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of one passage or of two: what follows what, what is of which document, and what a row says of its tokens."""
 
+import json
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -282,3 +285,19 @@ def test_the_baseline_knows_frequencies_in_training_and_what_lengths_alone_say()
     )
     assert unigram_nats(train, split_of([1], [3, 5], [0, 1]), 3)['length_accuracy'] == 1
     assert set(unigram_nats(split_of([1], [0], [IGNORED], 1), split_of([1], [0], [IGNORED], 1), 3)) == {'masked_loss'}
+
+
+@pytest.mark.long
+def test_memory_does_not_hold_the_tokens(tmp_path):
+    peaks = []
+    for count in (100, 800):
+        path = tmp_path / f'{count}.jsonl'
+        path.write_text(''.join(json.dumps({'text': f'{n}' + 'abcd ' * 500}) + '\n' for n in range(count)))
+        letters = {'use': 'data.tokenizer.character:Character', 'end': None, 'specials': list(BERT)}
+        tracemalloc.start()
+        try:
+            prepared(path, tmp_path, 'OnePassage', tokenizer=letters, context_length=512)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1e6  # of 1.75 million tokens more

@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,38 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
     folder.mkdir(exist_ok=True)
     for name, array in arrays.items():
         np.save(folder / f'{name}.npy', array)
+
+
+@dataclass(eq=False)
+class GrowingArray:
+    """Array of one axis in a .npy file, written part by part since it may exceed memory. A context manager.
+
+    Attributes: length, number of values so far.
+    """
+
+    path: Path
+    dtype: np.dtype
+    length: int = 0
+
+    def __enter__(self) -> 'GrowingArray':
+        self._file = self.path.open('wb')
+        self._write_header()
+        return self
+
+    def append(self, values: Sequence[Any]) -> None:
+        """Write more values."""
+        self._file.write(np.array(values, self.dtype).tobytes())
+        self.length += len(values)
+
+    def __exit__(self, *exception: Any) -> None:
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+    def _write_header(self) -> None:
+        """Write the header, whose size is the same for any length."""
+        fields = {'descr': np.lib.format.dtype_to_descr(self.dtype), 'fortran_order': False, 'shape': (self.length,)}
+        np.lib.format.write_array_header_1_0(self._file, fields)
 
 
 def read_arrays(folder: Path) -> dict[str, np.ndarray]:

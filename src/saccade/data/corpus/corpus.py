@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text corpora: the embedded documentation or proteins, a TFDS dataset by name, or the user's files.
 
-Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document. JSON lines are read
-in place, and proteins in FASTA files are held in memory.
+Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document. Files of rows, as
+JSON lines, CSV, Parquet and FASTA, are read in place.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +14,7 @@ import numpy as np
 from saccade.data.corpus import text_files
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import Document
-from saccade.data.corpus.fasta import ENDINGS
-from saccade.data.corpus.files import is_leftover
-from saccade.data.corpus.json_lines import holds_lines, read_json_lines
-from saccade.data.corpus.record_files import format_of
-from saccade.data.corpus.records import RecordSource, open_records
+from saccade.data.corpus.row_texts import holds_rows, read_rows
 from saccade.data.dataset_base import DatasetSource
 from saccade.nearest import listed
 from saccade.paths import expanded
@@ -42,19 +37,6 @@ class Documents(Picked):
 
 
 @dataclass(frozen=True, eq=False)
-class Proteins(Sequence[Document]):
-    """Documents from records of one protein sequence each."""
-
-    records: RecordSource
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __getitem__(self, index: int) -> Document:
-        return Document(id=self.records.place(index), text=self.records[index]['sequence'])
-
-
-@dataclass(frozen=True, eq=False)
 class Corpus(DatasetSource):
     """Corpus of documents. Attributes: splits, sequences of `Document`; name."""
 
@@ -68,11 +50,11 @@ def open_corpus(
 
     Args:
         name: 'pydocs', 'motifs' (generated proteins), or a TFDS dataset with text; or
-        path: a file or folder of the user's, of text or of JSON lines; a FASTA file or a folder of FASTA files named
-            after the splits; or the folder of a prepared TFDS dataset.
+        path: a file or folder of the user's, of text or of rows (`row_texts`); or the folder of a prepared TFDS
+            dataset.
         cache: folder to prepare into.
         validation: fraction of the text for validation, if the corpus has no such split.
-        column: field of JSON lines that has the text.
+        column: field of rows that has the text.
 
     Raises:
         UserError: not exactly one of name and path is given, or the corpus does not exist or cannot be read.
@@ -86,11 +68,8 @@ def open_corpus(
         from saccade.data.corpus.prepare import opened
 
         return _open_dataset(path.name, opened(path), validation)
-    if _holds_proteins(path):
-        found = open_records(None, str(path), cache, validation, ('sequence',))
-        return Corpus({split: Proteins(records) for split, records in found.splits.items()}, found.digest, path.name)
-    if holds_lines(path):
-        splits, digest = read_json_lines(path, column, validation)
+    if holds_rows(path):
+        splits, digest = read_rows(path, column, validation)
         return Corpus(splits, digest, path.name)
     plan = text_files.plan_documents(path, validation)
     digest = text_files.fingerprint(plan)
@@ -114,13 +93,6 @@ def _open_named(name: str, cache: Path, validation: float) -> Corpus:
         return Corpus(_documents(folder), digest, name, versions=pydocs.versions())
     builder = opened(prepare_own(Motifs, cache)) if name == Motifs.name else open_named(name, cache)
     return _open_dataset(name, builder, validation)
-
-
-def _holds_proteins(path: Path) -> bool:
-    """True for a FASTA file, or a folder with one."""
-    if not path.is_dir():
-        return format_of(path) in ENDINGS
-    return any(format_of(file) in ENDINGS for file in path.iterdir() if not is_leftover(file.name))
 
 
 def _documents(folder: Path) -> dict[str, Documents]:

@@ -14,8 +14,9 @@ the letters of `data.tokenizer.amino_acid`. Equal sequences are in one split, wh
 be in both, unless the file was clustered before, as UniRef is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from saccade.data.tokenizer.amino_acid import RESIDUES
 from saccade.types import UserError
@@ -25,21 +26,22 @@ COLUMNS = ('id', 'description', 'sequence')
 _CODES = {*RESIDUES, *RESIDUES.lower()}
 _GAPS = '-.'
 _NUCLEOTIDES = {*'ACGTUN'}  # also letters of amino acids
+_T = TypeVar('_T', bound=tuple[Any, ...])
 _MANY = 100  # residues; no protein of this length has only these letters
 
 
-def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line number of each header, from 1, with its protein.
+def proteins(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line number of each header with its protein, as soon as the next header is read.
+
+    Args:
+        lines: lines with their numbers from 1.
 
     Raises:
-        UserError: a residue is unknown, a sequence has no header or a header no sequence (the message has file and
-            line), or the sequences are nucleotides.
+        UserError: a residue is unknown, or a sequence has no header or a header no sequence; the message has file and
+            line.
     """
     header, begun, parts = '', 0, []
-    letters = ''.join(line for line in text.upper().split('\n') if not line.startswith('>'))
-    if len(letters) >= _MANY and _NUCLEOTIDES.issuperset(letters):
-        raise UserError(f'{path}: has DNA or RNA (only {", ".join(sorted({*letters}))}); proteins are expected')
-    for number, line in enumerate(text.split('\n'), start=1):
+    for number, line in lines:
         if line.startswith('>'):
             if begun:
                 yield begun, _protein(header, parts, f'{path}, line {begun}')
@@ -54,6 +56,21 @@ def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         parts += [residues] if residues else []
     if begun:
         yield begun, _protein(header, parts, f'{path}, line {begun}')
+
+
+def without_nucleotides(found: Iterable[_T], path: Path) -> Iterator[_T]:
+    """Yield all proteins of a file, each the last item of a tuple.
+
+    Raises:
+        UserError: in the end, if all their sequences are of nucleotides.
+    """
+    letters, count = set(), 0
+    for item in found:
+        letters.update(item[-1]['sequence'])
+        count += len(item[-1]['sequence'])
+        yield item
+    if count >= _MANY and letters <= _NUCLEOTIDES:
+        raise UserError(f'{path}: has DNA or RNA (only {", ".join(sorted(letters))}); proteins are expected')
 
 
 def _protein(header: str, parts: list[str], place: str) -> dict[str, str]:

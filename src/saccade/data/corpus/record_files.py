@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saccade.data.cache import digest
-from saccade.data.corpus.fasta import COLUMNS, ENDINGS, proteins
+from saccade.data.corpus.fasta import COLUMNS, ENDINGS, proteins, without_nucleotides
 from saccade.data.corpus.files import content_of, decoded
 from saccade.nearest import listed
 from saccade.types import UserError
@@ -39,6 +39,11 @@ Numbered = Iterator[tuple[int, Record]]
 
 _LONGEST = 1 << 30  # characters per field; csv's default of 131,072 is shorter than a book
 _BETWEEN_DOCUMENTS = '-DOCSTART-'
+# Arguments of csv.reader by ending.
+DIALECTS: Mapping[str, Mapping[str, Any]] = {
+    '.csv': {'strict': True},
+    '.tsv': {'delimiter': '\t', 'quoting': csv.QUOTE_NONE},
+}
 
 
 class MissingColumnError(UserError):
@@ -126,37 +131,52 @@ def _require_apart(place: str, names: Iterable[str]) -> None:
             raise UserError(f"{place}: {count} columns are named '{name}'; names must be unique")
 
 
-def _comma_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
-    return _separated(path, columns, csv.reader(io.StringIO(text, newline='\n'), strict=True))
+def _separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
+    rows = separated_rows(io.StringIO(text, newline='\n'), path, DIALECTS[format_of(path)])
+    first = next(rows, (1, []))
+    names, named = names_of(first[1], columns, path)
+    for number, row in rows if named else itertools.chain([first], rows):
+        yield number, dict(zip(names, fields_of(row, names, f'{path}, line {number}'), strict=True))
 
 
-def _tab_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
-    return _separated(path, columns, csv.reader(text.split('\n'), delimiter='\t', quoting=csv.QUOTE_NONE))
+def separated_rows(lines: Iterable[str], path: Path, dialect: Mapping[str, Any]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each row that is not empty, with the number of its last line.
+
+    Raises:
+        UserError: a row is malformed.
+    """
+    csv.field_size_limit(_LONGEST)
+    reader = csv.reader(lines, **dialect)
+    try:
+        for row in filter(None, reader):
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise UserError(f'{path}, line {reader.line_num}: {error}') from error
 
 
-def _separated(path: Path, columns: Sequence[str], reader: Any) -> Numbered:
-    rows = _rows(reader, path)
-    first = next(rows, [])
-    unnamed = _unnamed(columns)
-    names = [str(number) for number in range(len(first))] if unnamed else first
+def names_of(first: Sequence[str], columns: Sequence[str], path: Path) -> tuple[Sequence[str], bool]:
+    """Return the names of the columns of a file with this first row, and True if the row has them.
+
+    Raises:
+        MissingColumnError: a requested column is missing.
+        UserError: two columns have the same name.
+    """
+    named = not _unnamed(columns)
+    names = first if named else [str(number) for number in range(len(first))]
     require_columns(str(path), columns, names)
     _require_apart(str(path), filter(None, names))
-    for row in itertools.chain([first] if unnamed else [], rows):
-        if len(row) != len(names):
-            raise UserError(f'{path}, line {reader.line_num}: {len(row)} fields, but the first line has {len(names)}')
-        yield reader.line_num, dict(zip(names, row, strict=True))
+    return names, named
+
+
+def fields_of(row: list[str], names: Sequence[str], place: str) -> list[str]:
+    """Return the fields of a row; raise a UserError unless there is one for each name."""
+    if len(row) != len(names):
+        raise UserError(f'{place}: {len(row)} fields, but the first line has {len(names)}')
+    return row
 
 
 def _unnamed(columns: Sequence[str]) -> bool:
     return bool(columns) and all(column.isascii() and column.isdigit() for column in columns)
-
-
-def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
-    csv.field_size_limit(_LONGEST)
-    try:
-        yield from filter(None, reader)
-    except csv.Error as error:
-        raise UserError(f'{path}, line {reader.line_num}: {error}') from error
 
 
 def _json_lines(text: str, path: Path, columns: Sequence[str]) -> Numbered:
@@ -255,7 +275,7 @@ def _are_numbered(words: list[_Word]) -> bool:
 
 def _proteins(text: str, path: Path, columns: Sequence[str]) -> Numbered:
     require_columns(str(path), columns, COLUMNS)
-    return proteins(text, path)
+    return without_nucleotides(proteins(enumerate(text.split('\n'), start=1), path), path)
 
 
 def _is_word(numbered: tuple[int, str]) -> bool:
@@ -269,8 +289,7 @@ def _fields(line: str) -> list[str]:
 
 
 _FORMATS: Mapping[str, Callable[[str, Path, Sequence[str]], Numbered]] = {
-    '.csv': _comma_separated,
-    '.tsv': _tab_separated,
+    **dict.fromkeys(DIALECTS, _separated),
     '.jsonl': _json_lines,
     '.conll': _words,
     '.txt': _words,

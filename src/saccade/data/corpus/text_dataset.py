@@ -11,6 +11,7 @@ import tensorflow_datasets as tfds
 
 from saccade.data.corpus.document import features
 from saccade.data.corpus.text_files import Piece, Plan
+from saccade.progress import counted
 
 _SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while writing
 
@@ -47,5 +48,5 @@ def shards_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _examples(pieces: Sequence[Piece]) -> Iterator[tuple[str, dict[str, str]]]:
-    for piece in pieces:
+    for piece in counted(pieces, 'writing text', len(pieces), 'documents'):
         yield piece.id, {'id': piece.id, 'text': piece.read()}

@@ -4,8 +4,8 @@
 
 A single file is split by characters, with the last part for validation. In a folder each file is one document, and a
 hash of its path within the folder decides its split, unless files are named after the splits: train.txt and
-validation.txt, valid.txt or val.txt, and test.txt. Text is read as in `data.corpus.files`, plain or gzipped (.gz); line
-ends become newlines. Hidden files and leftovers of editors are skipped.
+validation.txt, valid.txt, val.txt or dev.txt, and test.txt. Text is read as in `data.corpus.files`, plain or gzipped
+(.gz); line ends become newlines. Hidden files and leftovers of editors are skipped.
 """
 
 import hashlib
@@ -13,18 +13,21 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.files import content_of, decoded, is_binary, visible_files
+from saccade.progress import counted
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = '1.0.0'  # part of a fingerprint; increase it when the text read from files changes
-_SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
-_NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)(?P<ending>\.\w+)(\.gz)?', re.IGNORECASE)
+_SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val', 'dev'), 'test': ('test',)}
+_NAMED = re.compile(
+    r'(?P<split>train|validation|valid|val|dev|test)(-\d+-of-\d+)?(?P<ending>\.\w+)(\.gz)?', re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def _plan_file(path: Path, validation: float) -> Plan:
 def _plan_folder(folder: Path, validation: float) -> Plan:
     """Split by file names if files are named after the splits, otherwise by a draw per document."""
     files = visible_files(folder)
-    if named := named_splits(folder, files, '.txt'):
+    if named := named_splits(folder, files, ('.txt',)):
         found = {split: pieces_of(folder, chosen) for split, chosen in named.items()}
         return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
     pieces = pieces_of(folder, files)
@@ -116,13 +119,14 @@ def _plan_folder(folder: Path, validation: float) -> Plan:
     }
 
 
-def named_splits(folder: Path, files: Sequence[Path], ending: str) -> dict[str, list[Path]]:
+def named_splits(folder: Path, files: Sequence[Path], endings: Collection[str]) -> dict[str, list[Path]]:
     """Return the files of a folder that are named after the splits, as train.txt; log the number of other files.
 
-    Empty if no file is named after the training split, or none after the validation split.
+    Empty if no file is named after the training split, or none after the validation split. Parts of a split are named
+    as Hugging Face `datasets` names them, train-00000-of-00002.parquet.
     """
     found = {file: match for file in files if file.parent == folder and (match := _NAMED.fullmatch(file.name))}
-    named = {file: match['split'].lower() for file, match in found.items() if match['ending'].lower() == ending}
+    named = {file: match['split'].lower() for file, match in found.items() if match['ending'].lower() in endings}
     if not {'train'} < {*named.values()} - {'test'}:
         return {}
     if len(named) < len(files):
@@ -134,7 +138,7 @@ def named_splits(folder: Path, files: Sequence[Path], ending: str) -> dict[str, 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
     """Return the text files, one document each, and log the number of binary and empty ones."""
     pieces, skipped = [], Counter()
-    for file in files:
+    for file in counted(files, f'reading {folder.name}', len(files), 'files'):
         content = content_of(file)
         if is_binary(content):
             skipped['binary'] += 1

@@ -6,9 +6,9 @@ Documents are cut into sentences, after full stops and at empty lines, and token
 memory-mapped stream; a row has one or two spans of it.
 """
 
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import each, spec
+from saccade.data.cache import GrowingArray, each, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
-from saccade.data.dataset_base import Arrays, BySplit
+from saccade.data.dataset_base import BySplit
 from saccade.data.encoder.pairing import Pairing
 from saccade.data.rows.frame import MASK, Frame
 from saccade.data.rows.ragged import smallest
@@ -43,7 +43,7 @@ class Passages(TokenizedBase):
     pairing: conversion of sentences to rows, as `data.encoder.pairing:NextSentence`.
     name: a known corpus.
     path: the user's text, which overrides a named corpus.
-    column: field of JSON lines that has the text.
+    column: field with the text, of files of rows, as JSON lines, CSV and Parquet.
     validation: fraction of documents for validation, if the corpus has no such split.
     divide: regular expression of the separator between documents of one file, as '\\n\\n' between paragraphs;
         empty if a document of the corpus is one document.
@@ -84,20 +84,24 @@ class Passages(TokenizedBase):
             )
         return frame
 
-    def _arrays(self, source: Corpus, tokenizer: Tokenizer) -> BySplit:
+    def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
+        """Write the token stream of each split, which may exceed memory, then the spans of its rows."""
         room = self.frame(tokenizer).room(self.pairing().texts)
-        return {
-            name: self._paired(number, name, _Stream.of(self._divided(documents), tokenizer), room)
-            for number, (name, documents) in enumerate(source.splits.items())
-        }
+        for number, (name, documents) in enumerate(source.splits.items()):
+            into = folder / name
+            into.mkdir()
+            sentences = _write_stream(self._divided(documents), tokenizer, into)
+            write_arrays(into, {'pairs': self._paired(number, name, sentences, room)})
 
-    def _paired(self, number: int, name: str, stream: '_Stream', room: int) -> Arrays:
+    def _paired(self, number: int, name: str, documents: Sequence[np.ndarray], room: int) -> np.ndarray:
         draws = [np.random.default_rng([number, copy]) for copy in range(self.copies if name == 'train' else 1)]
-        pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, room, draw)]
-        if not pairs:
+        spans = array('q')
+        for draw in draws:
+            for pair in self.pairing().pairs(documents, room, draw):
+                spans.extend((*pair.first, *pair.second, pair.label))
+        if not spans:
             raise UserError(f'data: the {name} split has no document of two tokens, so there are no targets')
-        spans = np.array([(*pair.first, *pair.second, pair.label) for pair in pairs])
-        return {'tokens': stream.tokens, 'begins': stream.begins, 'pairs': spans}
+        return np.array(spans).reshape(len(spans) // 5, 5)
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
         given = dict(frame=frame, mask=tokenizer.special(*MASK, role='mask_token'), texts=self.pairing().texts)
@@ -106,36 +110,51 @@ class Passages(TokenizedBase):
             for name, found in arrays.items()
         }
 
-    def _divided(self, documents: Sequence[Any]) -> list[str]:
+    def _divided(self, documents: Sequence[Any]) -> Iterator[str]:
         """Split the documents of a corpus by the regular expression."""
         try:
-            parts = [re.split(self.divide, text) if self.divide else [text] for text in self._texts(documents)]
+            for text in self._texts(documents):
+                yield from re.split(self.divide, text) if self.divide else [text]
         except re.error as error:
             raise UserError(f'data.divide: {self.divide!r} is not a regular expression: {error}') from None
-        return list(itertools.chain.from_iterable(parts))
 
 
 @dataclass(frozen=True, eq=False)
-class _Stream:
-    """Token stream. Attributes: tokens; begins, True at the start of a word; documents, spans of their sentences."""
+class _Sentences(Sequence[np.ndarray]):
+    """Sentences of documents in the stream: [sentences, 2] for each document, start and stop.
 
-    tokens: np.ndarray
-    begins: np.ndarray
-    documents: list[np.ndarray]
+    Attributes:
+        bounds: [1 + sentences], start of the first sentence and stop of each.
+        firsts: [1 + documents], number of the first sentence of each document, and of all sentences.
+    """
 
-    @classmethod
-    def of(cls, texts: Sequence[str], tokenizer: Tokenizer) -> '_Stream':
-        ids, begins, documents, at = [], [], [], 0
+    bounds: np.ndarray
+    firsts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.firsts) - 1
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        bounds = self.bounds[self.firsts[number] : self.firsts[number + 1] + 1]
+        return np.stack([bounds[:-1], bounds[1:]], axis=-1)
+
+
+def _write_stream(texts: Iterable[str], tokenizer: Tokenizer, folder: Path) -> _Sentences:
+    """Write the tokens, and for each token if it begins a word; return the sentences of documents that have any."""
+    bounds, firsts = array('q', [0]), array('q', [0])
+    with (
+        GrowingArray(folder / 'tokens.npy', np.dtype(smallest(tokenizer.size))) as tokens,
+        GrowingArray(folder / 'begins.npy', np.dtype(bool)) as begins,
+    ):
         for text in texts:
-            encoded = tokenizer.words([part for part in _SENTENCE_END.split(text) if part.strip()])
-            lengths = np.array([len(sentence) for sentence, _ in encoded if sentence], np.int64)
-            ids += [token for sentence, _ in encoded for token in sentence]
-            begins += [begin for _, sentence in encoded for begin in sentence]
-            if len(lengths):
-                stops = at + np.cumsum(lengths)
-                documents.append(np.stack([stops - lengths, stops], axis=-1))
-                at = int(stops[-1])
-        return cls(np.array(ids, smallest(tokenizer.size)), np.array(begins, bool), documents)
+            for ids, first in tokenizer.words([part for part in _SENTENCE_END.split(text) if part.strip()]):
+                if ids:
+                    tokens.append(ids)
+                    begins.append(first)
+                    bounds.append(tokens.length)
+            if len(bounds) - 1 > firsts[-1]:
+                firsts.append(len(bounds) - 1)
+    return _Sentences(np.array(bounds), np.array(firsts))
 
 
 @dataclass(frozen=True, eq=False)

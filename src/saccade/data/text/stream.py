@@ -13,12 +13,12 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
-from saccade.data.cache import each, groups, read_arrays, spec, write_arrays
+from saccade.data.cache import GrowingArray, each, groups, read_arrays, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.pack import Pack, Rows
@@ -102,7 +102,7 @@ class TextData(TextBase):
     Attributes: tokenizer, context_length, pack and validation as in TextBase.
         name: a known corpus.
         path: the user's text, which overrides a named corpus.
-        column: field of JSON lines that has the text.
+        column: field with the text, of files of rows, as JSON lines, CSV and Parquet.
     """
 
     name: str | None = None
@@ -163,28 +163,17 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     end = [] if tokenizer.end is None else [tokenizer.end]
     begin = list(tokenizer.around.before) if tokenizer.around else []
     lengths, size = array('q'), 0
-    with path.open('wb') as file:
-        place = _write_header(file, dtype, 0)
-        file.write(np.array([] if begin else end, dtype).tobytes())
+    with GrowingArray(path, dtype) as stream:
+        stream.append([] if begin else end)
         for group in groups(documents, lambda document: len(document['text'])):
             for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
                 size += len(document['text'].encode())
                 if ids:
-                    file.write(np.array([*begin, *ids, *end], dtype).tobytes())
+                    stream.append([*begin, *ids, *end])
                     lengths.append(len(ids))
-        tokens = (file.tell() - place) // dtype.itemsize
-        file.seek(0)
-        _write_header(file, dtype, tokens)
     taken = np.array(lengths, np.int64) + len(begin) + len(end)  # tokens of each document and those around it
     starts = np.cumsum(taken) - taken
     return np.stack([starts, starts + taken + (0 if begin else len(end))], axis=-1), size
-
-
-def _write_header(file: IO[bytes], dtype: np.dtype, tokens: int) -> int:
-    """Write the header of a .npy file and return its size, which is the same for any number of tokens."""
-    fields = {'descr': np.lib.format.dtype_to_descr(dtype), 'fortran_order': False, 'shape': (tokens,)}
-    np.lib.format.write_array_header_1_0(file, fields)
-    return file.tell()
 
 
 def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
