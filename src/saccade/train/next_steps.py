@@ -17,7 +17,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.program import program_digest
 from saccade.train.setup import ExperimentCost
 from saccade.train.trained import param_shapes
-from saccade.train.workdir import absolute
+from saccade.train.workdir import Workdir
 from saccade.trust import foreign
 from saccade.types import UserError
 
@@ -84,7 +84,7 @@ def _with_examples(command: str, workdir: str, config: Mapping[str, Any]) -> str
         tokenizer = build(config['data']['tokenizer'], 'config.data.tokenizer')()
         examples = [('text', text) for text in getattr(tokenizer, 'examples', ('Return a list.', 'Close the file.'))]
     if '{nearest}' in command:
-        examples = [('nearest', _frequent_word(absolute(workdir)))]
+        examples = [('nearest', _frequent_word(Workdir.at(workdir).path))]
     flags = quoted(*(f'--{name}={example}' for name, example in examples))
     return re.sub(r'\{\w+\}', lambda _: flags, command).strip()
 
