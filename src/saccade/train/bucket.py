@@ -102,8 +102,9 @@ class Bucket(Mirror):
         with self._reaching():
             from fsspec.core import url_to_fs
 
-            # Listings are not cached, since other machines write there; `auto_mkdir` is for URLs of local folders.
-            self._files, self._root = url_to_fs(self.url, use_listings_cache=False, auto_mkdir=True)
+            # Other stores have no folders to be made, and listings are not cached, since other machines write there.
+            options = {'auto_mkdir': True} if self.url.startswith('file://') else {}
+            self._files, self._root = url_to_fs(self.url, use_listings_cache=False, **options)
 
     def visit(self) -> None:
         """Make the local folder equal to the bucket, unless a run that trains here keeps it so.

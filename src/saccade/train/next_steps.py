@@ -12,6 +12,7 @@ from typing import Any
 
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
+from saccade.train.bucket import is_bucket
 from saccade.train.config import PREFIX, overridden
 from saccade.train.experiment import Experiment
 from saccade.train.program import program_digest
@@ -107,7 +108,8 @@ def _swapped(workdir: str, config: Mapping[str, Any]) -> dict[str, str]:
                 continue
         except UserError:
             continue
-        files = f'--config={workdir}/config.json', *_trusting(config), f'--workdir={workdir}-{word}'
+        folder = Workdir.at(workdir).path if is_bucket(workdir) else workdir
+        files = f'--config={folder}/config.json', *_trusting(config), f'--workdir={workdir}-{word}'
         command = quoted(_python(), 'launch/train.py', *files, override)
         name, weights = field.rpartition('.')[2], config.get('init_from')
         note = f'  # the weights of {weights} were trained with another {name}' if weights else ''
