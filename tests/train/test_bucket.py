@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -382,6 +383,28 @@ def test_each_process_uploads_what_it_wrote(monkeypatch, tmp_path, in_processes)
         assert ours[-1] == f'{number}/{SEAL}'
 
 
+APART = """
+import os
+os.environ['SACCADE_CACHE'] += str(jax.process_index())
+from saccade.train.process import processes
+from saccade.train.workdir import Workdir
+processes._SEEN_WITHIN = 1
+try:
+    print(str(Workdir.at(sys.argv[1])) and '""')
+except Exception as error:
+    print(f'"{error}"')
+"""
+
+
+@pytest.mark.long
+def test_processes_without_a_shared_disk_are_refused(monkeypatch, tmp_path, in_processes):
+    monkeypatch.setenv('SACCADE_CACHE', str(tmp_path))
+    _, said = in_processes(APART, 'memory://bucket/run')
+    words = 'process 1 does not see a file that process 0 has written: name a folder on a disk that all hosts share'
+    assert said.startswith('memory://bucket/run: ')
+    assert said.endswith(f'{words}, by SACCADE_CACHE')
+
+
 @pytest.fixture
 def s3(monkeypatch, tmp_path):
     """A bucket 'runs' of an object store on the loopback, for this process and those that it starts."""
@@ -464,3 +487,17 @@ def test_a_killed_process_goes_on_elsewhere_from_an_object_store(s3, monkeypatch
     assert ended.returncode == 0, ended.stderr
     assert_same('s3://runs/a', uninterrupted)
     assert not s3.exists('runs/a/lease.json')
+
+
+@pytest.mark.long
+def test_the_commands_of_the_page_run(s3, tmp_path):
+    page = (EXPERIMENTS.parent / 'docs' / 'guides' / 'resume.md').read_text()
+    commands = [shlex.split(line) for line in page.splitlines() if '--workdir=s3://runs/a' in line]
+    small = [f'--config.{field}' for field in (*FIELDS, f'data.path={EXPERIMENTS.parent / "README.md"}')]
+    assert len(commands) == 4
+    for number, (_, launcher, *flags) in enumerate(commands):
+        environment = {**os.environ, 'SACCADE_CACHE': str(tmp_path / str(number))}
+        command = [sys.executable, launcher, *flags, *(small if number == 0 else ())]
+        done = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert s3.exists('runs/a/checkpoints/8/saccade.seal')

@@ -34,6 +34,7 @@ from jax.experimental import multihost_utils
 
 from saccade.extras import lacks
 from saccade.train.experiment import cache_folder
+from saccade.train.process.processes import require_shared
 from saccade.types import UserError
 
 SEAL = 'saccade.seal'  # file of a step, whose presence commits it
@@ -112,15 +113,17 @@ class Bucket(Mirror):
         Processes that train together call this together.
 
         Raises:
-            UserError: the bucket does not exist or cannot be read, or it holds something else than a run.
+            UserError: the bucket does not exist or cannot be read, or it holds something else than a run; or the
+                processes do not share the local folder.
         """
         from saccade.train.process.lock import holder
 
         together = jax.distributed.is_initialized()  # before that, asking for a process's number would start JAX
-        if (not together or jax.process_index() == 0) and not holder(self.folder / '.lock'):
+        first = not together or jax.process_index() == 0
+        if first and not holder(self.folder / '.lock'):
             self._refresh()
         if together:
-            multihost_utils.sync_global_devices(self.url)
+            self._require_shared(first)
 
     def fetch(self, folder: Path, names: Iterable[str]) -> None:
         """Download the files of a step that are missing in its folder; those missing in the bucket stay missing.
@@ -218,6 +221,18 @@ class Bucket(Mirror):
                 leave()
             raise
         leave()
+
+    def _require_shared(self, first: bool) -> None:
+        mark = self.folder / '.shared'
+        mark.unlink(missing_ok=True)
+        multihost_utils.sync_global_devices(self.url)
+        if first:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        try:
+            require_shared(mark)
+        except UserError as error:
+            raise UserError(f'{self.url}: {error}, by SACCADE_CACHE') from None
 
     def _refresh(self) -> None:
         """Make the logs and the seals here equal to the bucket's; steps of which a file has changed lose all files."""
