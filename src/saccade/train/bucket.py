@@ -389,7 +389,7 @@ class Bucket(Mirror):
         """
         try:
             yield
-        except (UserError, NotImplementedError):
+        except UserError:
             raise
         except ImportError as error:
             raise UserError(lacks('bucket', self.url) or f'{self.url}: {error}') from error
