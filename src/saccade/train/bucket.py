@@ -68,7 +68,7 @@ class Mirror:
         """Upload the logs, and then the seal of a step."""
 
     def push(self) -> None:
-        """Upload the logs: every file that has changed, except those of the checkpoints."""
+        """Upload the logs: every changed file outside the checkpoints."""
 
     def tidy(self) -> None:
         """Remove steps and logs that are no longer in the folder."""
@@ -164,7 +164,7 @@ class Bucket(Mirror):
             self._files.pipe_file(self._at('checkpoints', folder.name, SEAL), (folder / SEAL).read_bytes())
 
     def push(self) -> None:
-        """Upload the logs: every file that has changed, except those of the checkpoints.
+        """Upload the logs: every changed file outside the checkpoints.
 
         Raises:
             UserError: the bucket cannot be written to, or another run has taken the lease.
@@ -328,7 +328,7 @@ class Bucket(Mirror):
         return {int(folder.name): folder for folder in folders if folder.name.isdecimal()}
 
     def _local_logs(self) -> dict[str, Path]:
-        """Files here except those of the checkpoints, by path within the folder, the config first."""
+        """Files here outside the checkpoints, by path within the folder, the config first."""
         paths = {path.relative_to(self.folder).as_posix(): path for path in self.folder.rglob('*') if path.is_file()}
         logs = [name for name in paths if not name.startswith('checkpoints/') and not paths[name].name.startswith('.')]
         return {name: paths[name] for name in sorted(logs, key=lambda name: (name != 'config.json', name))}
