@@ -301,7 +301,7 @@ def uninterrupted(tmp_path_factory):
 
 
 def assert_same(url, uninterrupted):
-    """Check that the parameters and losses of a run are those of the run that nothing interrupted."""
+    """Check that the parameters and losses of a run equal the uninterrupted run."""
     found, expected = open_run(url), open_run(str(uninterrupted))
     assert found.step == expected.step == 8
     jax.tree.map(np.testing.assert_array_equal, found.params, expected.params)
