@@ -38,14 +38,14 @@ def main(overrides: list[str]) -> None:
     from saccade.train.config import load_config
     from saccade.train.experiment import Experiment
     from saccade.train.setup import make_learner
-    from saccade.train.workdir import Workdir
+    from saccade.train.workdir import Workdir, absolute
 
     if not (CONFIG.value and WORKDIR.value):
         raise UserError('give --config=FILE and --workdir=FOLDER; the shipped files are in experiments/')
     require_folder('workdir', WORKDIR.value)
     settings, config = settings_of(SLURM.value), load_config(CONFIG.value, overrides)
     make_learner(Experiment.of(config))  # report errors before the job waits in the queue
-    workdir = Workdir.check(WORKDIR.value, config)
+    workdir = Workdir.check(absolute(WORKDIR.value), config)
     forced = ['--force'] if FORCE.value else []
     command = (*TRAIN, *forced, f'--config={CONFIG.value}', f'--workdir={workdir.path}', *overrides)
     job = Job(workdir.path.name, command, workdir.path / 'printed.log')

@@ -21,7 +21,7 @@ from saccade.types import UserError
 CONFIG = flags.DEFINE_string(
     'config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE. Default: that of the run.'
 )
-WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder, also in a bucket (gs://, s3://).")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
 RESTART = flags.DEFINE_bool('restart', False, "Start again from step 0; the run's files are moved aside.")
 RESUME = flags.DEFINE_bool(
@@ -48,6 +48,7 @@ def main(overrides: list[str]) -> None:
     """
     import jax
 
+    from saccade.train.bucket import is_bucket
     from saccade.train.config import PREFIX, load_config
     from saccade.train.experiment import Experiment
     from saccade.train.extend import extended, is_under_way
@@ -57,7 +58,9 @@ def main(overrides: list[str]) -> None:
     from saccade.train.process.processes import Meeting
     from saccade.train.workdir import Workdir, absolute
 
-    path = CONFIG.value or _config_of_run()
+    run = Workdir.at(WORKDIR.value) if WORKDIR.value else None
+    begun = run is not None and run.config.is_file()
+    path = CONFIG.value or (str(run.config) if begun else None)
     if path and f'{PREFIX}help' in overrides:
         _show_fields(path, [override for override in overrides if override != f'{PREFIX}help'])
         return
@@ -68,10 +71,11 @@ def main(overrides: list[str]) -> None:
         return
     if not path or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; the shipped files are in experiments/')
-    require_folder('workdir', WORKDIR.value)
+    if not is_bucket(WORKDIR.value):
+        require_folder('workdir', WORKDIR.value)
     if RESUME.value and RESTART.value:
         raise UserError('give --resume or --restart, not both')
-    if RESUME.value and _config_of_run() is None:
+    if RESUME.value and not begun:
         raise UserError(f'--resume: {WORKDIR.value} holds no run; without --resume a run begins there')
     several = DISTRIBUTED.value or COORDINATOR.value
     if not several and (PROCESSES.value, PROCESS.value) != (None, None):
@@ -80,7 +84,7 @@ def main(overrides: list[str]) -> None:
         )
     replaced: list[str] = []
     config = load_config(path, overrides, replaced.append)
-    run, extensions = Workdir(absolute(WORKDIR.value)), EXTEND.value
+    extensions = EXTEND.value
     if absolute(path) != run.config or not is_under_way(run, config, extensions):
         config = extended(config, extensions)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
@@ -92,14 +96,6 @@ def main(overrides: list[str]) -> None:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:
         print(as_called(printable('\n'.join(what_next(WORKDIR.value, config)))))
-
-
-def _config_of_run() -> str | None:
-    """Return the path of the config of the run in --workdir; None if there is no run."""
-    from saccade.train.workdir import Workdir, absolute
-
-    config = Workdir(absolute(WORKDIR.value)).config if WORKDIR.value else None
-    return str(config) if config and config.is_file() else None
 
 
 def _show_fields(path: str, overrides: list[str]) -> None:

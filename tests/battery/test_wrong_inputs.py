@@ -293,7 +293,7 @@ def override_cases() -> Iterator[Case]:
         (('--config.model.block.use=block.deep_norm:DeepNorm',), 'config.model.block.alpha: missing'),
         (('--config.model.block.use=norm.rms:RMSNorm',), 'is not a Block'),
         (('--config.model.block.use=block.post_norm:Nothing',), 'block.post_norm'),
-        (('--workdir=gs://bucket/run',), 'must be a local folder'),
+        (('--workdir=nothing://bucket/run',), 'Protocol not known: nothing'),
         (('--config.batch_size=4000000',), r'[\d,.]+ GiB per device, .* has [\d,.]+ GiB; batch_size=\d+ fits'),
         (('--workdir=~nosuchuser/x',), 'no home folder ~nosuchuser'),
     ):

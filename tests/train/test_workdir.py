@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from ml_collections import ConfigDict, FieldReference
 
-from saccade.train.workdir import Workdir, open_own, write_atomically, writing
+from saccade.train.workdir import Workdir, absolute, open_own, write_atomically, writing
 from saccade.types import UserError
 
 
@@ -276,6 +276,6 @@ def test_a_rename_is_flushed_with_its_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('path', ['gs://bucket/run', 's3://bucket/run', 'file:///tmp/run'])
-def test_a_bucket_is_no_local_folder(path):
+def test_a_sweep_needs_a_local_folder(path):
     with pytest.raises(UserError, match=f'^{path}: must be a local folder'):
-        Workdir.check(path, make_config())
+        absolute(path)

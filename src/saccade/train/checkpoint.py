@@ -40,10 +40,10 @@ from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
 from saccade.paths import read_regular
+from saccade.train.bucket import NOWHERE, SEAL, Mirror
 from saccade.train.workdir import differ, sync_folder, write_atomically, writing
 from saccade.types import Metric, UserError
 
-_SEAL = 'saccade.seal'
 _SEALED_WITHIN = 3600  # seconds in which each process must have read what it wrote
 _ALONE = ('params', 'ema')  # fields of the state that are restored without the others
 _REST = 'rest'
@@ -53,6 +53,7 @@ _SHELVES = ('damaged', 'superseded')
 _LEFTOVER = re.compile(r'(0|[1-9][0-9]*)\.(deleted|saving|(saving\.)?orbax-checkpoint-tmp(-[0-9]+)?)')
 _SHOWN = 4
 _log = logging.getLogger(__name__)
+_Files = dict[str, Sequence[int | str]]  # bytes and digest by path within a step
 _saves = itertools.count()  # every process makes the same saves, so their counts agree
 
 
@@ -68,7 +69,14 @@ class Restored:
 class Checkpoints:
     """Checkpoints of one run. Every process of the run makes one and calls it with the same arguments."""
 
-    def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1, best_by: Metric = _LOSS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        keep_last: int = 2,
+        keep_best: int = 1,
+        best_by: Metric = _LOSS,
+        mirror: Mirror = NOWHERE,
+    ) -> None:
         """Set the folder, which the first save creates.
 
         Args:
@@ -76,6 +84,7 @@ class Checkpoints:
             keep_last: number of the latest steps to keep.
             keep_best: number of the best steps to keep as well.
             best_by: metric that ranks the steps.
+            mirror: where the steps are copied to, and fetched from.
 
         Raises:
             UserError: not even the latest step would be kept.
@@ -86,6 +95,7 @@ class Checkpoints:
 
         self._folder = Path(folder).resolve()  # it may be a link to a larger disk
         self._keep_last, self._keep_best, self._best_by = keep_last, keep_best, best_by
+        self._mirror = mirror
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix='checkpoint')
         self._pending: _Pending | None = None
         self._current: int | None = None
@@ -152,6 +162,7 @@ class Checkpoints:
             values = {name: float(value) for name, value in metrics.items()}
             about = {'step': step, 'metrics': {**seal.metrics, **values}, 'extra': {**seal.extra, **extra}}
             write_seal(self._at(step), about, seal.files)
+            self._mirror.commit(self._at(step))
             self._retire()
 
     def wait(self) -> None:
@@ -248,7 +259,7 @@ class Checkpoints:
         """Return the first step that agrees with its seal, wholly or in a field; log the damage of those before it."""
         complaints: dict[int, str] = {}
         for step in steps:
-            complaint = _complaint(self._at(step), field)
+            complaint = _complaint(self._at(step), field, self._mirror)
             if complaint is None:
                 break
             complaints[step] = complaint
@@ -282,16 +293,23 @@ class Checkpoints:
         for present in self._present():
             if present >= step:
                 self._set_aside(present, 'superseded')
+        self._mirror.tidy()
 
     def _finish(self, writer: 'orbax.checkpoint.AsyncCheckpointer', folder: Path, about: Mapping[str, Any]) -> None:
-        """Wait in the background for Orbax's commit, seal the step, rename it, and delete steps that need not stay."""
+        """Wait in the background for Orbax's commit, seal the step, rename it, and delete steps that need not stay.
+
+        Each process copies the files that it wrote to the mirror; process 0 when the step is sealed, and then its seal.
+        """
         with closing(writer):
             writer.wait_until_finished()
-        written = _digests_together(folder)
+        step = about['step']
+        own, others = _digests_together(folder, partial(self._mirror.upload, folder, step))
         if jax.process_index() == 0:
-            write_seal(folder, about, written)
-            folder.rename(self._at(about['step']))
+            write_seal(folder, about, others | own)
+            folder.rename(self._at(step))
             sync_folder(self._folder)
+            self._mirror.upload(self._at(step), step, own)
+            self._mirror.commit(self._at(step))
             self._retire()
 
     def _retire(self) -> None:
@@ -300,6 +318,7 @@ class Checkpoints:
         for step in set(steps) - staying:
             if not self._at(step).is_symlink():  # its target is the user's
                 shutil.rmtree(self._at(step).rename(self._folder / f'{step}.deleted'))
+        self._mirror.tidy()
 
     def _sweep(self) -> None:
         for entry in self._folder.iterdir():
@@ -376,28 +395,32 @@ class _DamagedError(Exception):
     """Error of a step, or of a file in it, that differs from its seal."""
 
 
-def _digests_together(folder: Path) -> dict[str, Sequence[int | str]]:
-    """Return bytes and digest of the files of a committed step: all of them on process 0, elsewhere the process's own.
+def _digests_together(folder: Path, upload: Callable[[Iterable[str]], None]) -> tuple[_Files, _Files]:
+    """Return bytes and digest of the files of a committed step: the process's own, and, on process 0, the others'.
 
     Each process reads the files that it wrote, and hands the digests over to process 0 in the step's folder.
+
+    Args:
+        upload: called with the paths of the process's own files before it hands them over, except on process 0.
     """
     import orbax.checkpoint as ocp
 
     process, found = jax.process_index(), {}
     if process:
-        found = _digests(folder, lambda path: f'ocdbt.process_{process}' in path.parts)
-        write_atomically(folder / f'{_SEAL}.{process}', json.dumps(found))
-    ocp.multihost.get_barrier_sync_fn()(key=f'{_SEAL}.{next(_saves)}', timeout_ms=1000 * _SEALED_WITHIN)
+        own = _digests(folder, lambda path: f'ocdbt.process_{process}' in path.parts)
+        upload(own)
+        write_atomically(folder / f'{SEAL}.{process}', json.dumps(own))
+    ocp.multihost.get_barrier_sync_fn()(key=f'{SEAL}.{next(_saves)}', timeout_ms=1000 * _SEALED_WITHIN)
     if process:
-        return found
+        return own, found
     for other in range(1, jax.process_count()):
-        handed = folder / f'{_SEAL}.{other}'
+        handed = folder / f'{SEAL}.{other}'
         found |= json.loads(handed.read_text())
         handed.unlink()
-    return found | _digests(folder, lambda path: path.as_posix() not in found)
+    return _digests(folder, lambda path: path.as_posix() not in found), found
 
 
-def _digests(folder: Path, wanted: Callable[[Path], bool]) -> dict[str, Sequence[int | str]]:
+def _digests(folder: Path, wanted: Callable[[Path], bool]) -> _Files:
     """Return bytes and digest of the files of a step whose path within it is wanted."""
     paths = [path.relative_to(folder) for path in sorted(folder.rglob('*')) if path.is_file()]
     return {
@@ -408,39 +431,41 @@ def _digests(folder: Path, wanted: Callable[[Path], bool]) -> dict[str, Sequence
 def write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
     """Write the seal of a step. Its first line is the digest of its second, which is JSON."""
     body = json.dumps({**about, 'files': files}).encode()
-    write_atomically(folder / _SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
+    write_atomically(folder / SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
 
 
 def _read_seal(folder: Path) -> _Seal:
     try:
-        digest, _, body = read_regular(folder / _SEAL).partition(b'\n')
+        digest, _, body = read_regular(folder / SEAL).partition(b'\n')
     except (FileNotFoundError, NotADirectoryError):
-        raise _DamagedError(f'{_SEAL} is missing') from None
+        raise _DamagedError(f'{SEAL} is missing') from None
     except OSError as error:
-        raise _DamagedError(f'{_SEAL} cannot be read ({error.strerror})') from None
+        raise _DamagedError(f'{SEAL} cannot be read ({error.strerror})') from None
     if digest != hashlib.blake2b(body).hexdigest().encode():
-        raise _DamagedError(f'{_SEAL} is damaged')
+        raise _DamagedError(f'{SEAL} is damaged')
     written, fields = json.loads(body), dataclasses.fields(_Seal)
     unknown = written.keys() - {field.name for field in fields}
     if unknown:
         raise UserError(
-            f"{folder / _SEAL}: written by a newer version of Saccade: it has the field '{min(unknown)}', which this "
+            f"{folder / SEAL}: written by a newer version of Saccade: it has the field '{min(unknown)}', which this "
             'version does not know; update Saccade'
         )
     if missing := [field.name for field in fields if field.name not in written]:
         raise UserError(
-            f"{folder / _SEAL}: written by a development version of Saccade: it has no '{missing[0]}'; train again"
+            f"{folder / SEAL}: written by a development version of Saccade: it has no '{missing[0]}'; train again"
         )
     seal = _Seal(**written)
     if folder.name != str(seal.step):
-        raise _DamagedError(f'{_SEAL} is of step {seal.step}, so the folder was renamed or copied')
+        raise _DamagedError(f'{SEAL} is of step {seal.step}, so the folder was renamed or copied')
     return seal
 
 
-def _complaint(folder: Path, field: str | None) -> str | None:
+def _complaint(folder: Path, field: str | None, mirror: Mirror) -> str | None:
     """Return the damage of a step, or of the files of one field; None if all agree with the seal."""
     try:
-        for name, (size, digest) in _read_seal(folder).files_of(field).items():
+        files = _read_seal(folder).files_of(field)
+        mirror.fetch(folder, files)
+        for name, (size, digest) in files.items():
             _verify(folder, name, size, digest)
     except _DamagedError as error:
         return str(error)

@@ -42,7 +42,7 @@ from saccade.train.process.lock import locked
 from saccade.train.process.processes import Stop, require_shared
 from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
 from saccade.train.trained import start_from, verified_folder
-from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
+from saccade.train.workdir import BEFORE, FREE, Workdir
 from saccade.types import Params, Prepared, Processor, Split, UserError
 
 
@@ -91,8 +91,9 @@ class Run:
         self.data = experiment.data()
         self.sample = experiment.sample() if experiment.sample else None
         self.sinks = [sink() for sink in experiment.logging] if jax.process_index() == 0 else []
-        self.config, self.free = config, _free(workdir, config)
-        self.workdir = Workdir.check(workdir, config, free=self.free)
+        there = Workdir.at(workdir)
+        self.config, self.free = config, _free(there, config)
+        self.workdir = there.require(config, free=self.free)
         self._require_same_rates()
         require_parts(experiment)
         require_devices(experiment)
@@ -168,10 +169,11 @@ class Run:
         Raises:
             UserError: another process is training the run, or training diverged.
         """
-        first = jax.process_index() == 0
+        first, mirror = jax.process_index() == 0, self.workdir.mirror
         with (
             listening(self.display.begin),
             locked(self.workdir.lock, self._refuse_second) if first else contextlib.nullcontext(),
+            mirror.leased(self._refuse_second, self.display.say) if first else contextlib.nullcontext(),
         ):
             self._begin(self.prepared)
             return self._train(self.prepared, stop or Stop())
@@ -180,7 +182,9 @@ class Run:
         run, steps = self.experiment, self.experiment.steps
         with (
             recorded(self.workdir.provenance, self.config) as record,
-            Checkpoints(self.workdir.checkpoints, run.keep_last, run.keep_best, ranking(run)) as checkpoints,
+            Checkpoints(
+                self.workdir.checkpoints, run.keep_last, run.keep_best, ranking(run), self.workdir.mirror
+            ) as checkpoints,
         ):
             state, start, lines = self._start(checkpoints)
             ended = start == steps or start == solved_step(read(self.workdir.metrics))
@@ -221,16 +225,22 @@ class Run:
 
     def _begin(self, prepared: Prepared) -> None:
         """Write the config and other descriptions of the run to its folder."""
-        if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
-            self.display.say(f"restart     the run's earlier files are in {before}")
+        first, mirror = jax.process_index() == 0, self.workdir.mirror
+        if self.options.restart and first:
+            mirror.complete()
+            if before := self.workdir.set_aside():
+                self.display.say(f"restart     the run's earlier files are in {before}")
         if change := changed_code(self.workdir, self.config):
             self.display.say(f'resume      {change}')
         # Another run may have begun there since the check of the folder.
-        Workdir.open(self.workdir.path, self.config, free=self.free)
+        self.workdir.require(self.config, free=self.free).store(self.config)
         require_shared(self.workdir.config)
-        if jax.process_index() == 0:
+        if first:
             declared(self.experiment).write(self.workdir.declarations)
         keep(self.workdir, prepared)
+        if first:
+            mirror.push()
+            mirror.tidy()
 
     def _refuse_second(self, holder: str) -> NoReturn:
         raise UserError(f'{self.workdir.path}: is being trained by {holder}; wait for it, or stop it')
@@ -432,8 +442,7 @@ def _what(config: Mapping[str, Any]) -> str:
     return f'{config["task"]["use"]} with {config["model"]["use"]} on {source}, {config["steps"]} steps'
 
 
-def _free(workdir: str, config: Mapping[str, Any]) -> tuple[str, ...]:
+def _free(there: Workdir, config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the fields in which a run may differ from its first start."""
-    folder = Workdir(absolute(workdir))
-    there = folder.read_config() if folder.config.is_file() else config
-    return (*FREE, 'extended') if extends(there, config) else FREE
+    recorded = there.read_config() if there.config.is_file() else config
+    return (*FREE, 'extended') if extends(recorded, config) else FREE

@@ -12,12 +12,13 @@ from typing import Any
 
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
+from saccade.train.bucket import is_bucket
 from saccade.train.config import PREFIX, overridden
 from saccade.train.experiment import Experiment
 from saccade.train.program import program_digest
 from saccade.train.setup import ExperimentCost
 from saccade.train.trained import param_shapes
-from saccade.train.workdir import absolute
+from saccade.train.workdir import Workdir
 from saccade.trust import foreign
 from saccade.types import UserError
 
@@ -84,7 +85,7 @@ def _with_examples(command: str, workdir: str, config: Mapping[str, Any]) -> str
         tokenizer = build(config['data']['tokenizer'], 'config.data.tokenizer')()
         examples = [('text', text) for text in getattr(tokenizer, 'examples', ('Return a list.', 'Close the file.'))]
     if '{nearest}' in command:
-        examples = [('nearest', _frequent_word(absolute(workdir)))]
+        examples = [('nearest', _frequent_word(Workdir.at(workdir).path))]
     flags = quoted(*(f'--{name}={example}' for name, example in examples))
     return re.sub(r'\{\w+\}', lambda _: flags, command).strip()
 
@@ -107,7 +108,8 @@ def _swapped(workdir: str, config: Mapping[str, Any]) -> dict[str, str]:
                 continue
         except UserError:
             continue
-        files = f'--config={workdir}/config.json', *_trusting(config), f'--workdir={workdir}-{word}'
+        folder = Workdir.at(workdir).path if is_bucket(workdir) else workdir
+        files = f'--config={folder}/config.json', *_trusting(config), f'--workdir={workdir}-{word}'
         command = quoted(_python(), 'launch/train.py', *files, override)
         name, weights = field.rpartition('.')[2], config.get('init_from')
         note = f'  # the weights of {weights} were trained with another {name}' if weights else ''

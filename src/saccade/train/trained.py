@@ -23,6 +23,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.hub.download import advice, local
+from saccade.train.bucket import is_bucket
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
 from saccade.train.digests import verified
@@ -168,7 +169,7 @@ def restored_params(workdir: Workdir, experiment: Experiment, which: str) -> Res
     Raises:
         UserError: none of its checkpoints can be used.
     """
-    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
+    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment), mirror=workdir.mirror) as checkpoints:
         like = run_param_shapes(experiment)
         if which == 'average':
             return averaged(checkpoints, like, experiment.keep_last)
@@ -409,10 +410,14 @@ def verified_folder(path: str) -> Path:
 def is_hub(path: str) -> bool:
     """Return True if a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints.
 
+    A bucket holds runs only.
+
     Raises:
         UserError: the folder does not exist, and the path may name a model of huggingface.co; or `hf:ORG/NAME` cannot
             be downloaded.
     """
+    if is_bucket(path):
+        return False
     folder = absolute(local(path))
     if not folder.exists() and (words := advice(path)):
         raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py; {words}')

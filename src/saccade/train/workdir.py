@@ -21,6 +21,7 @@ from ml_collections import ConfigDict
 
 from saccade.build import plain
 from saccade.paths import expanded, read_text
+from saccade.train.bucket import NOWHERE, Bucket, Mirror, is_bucket
 from saccade.types import UserError
 
 # Fields that a resumed run may change, as dotted paths. A pattern covers the fields below it too; `*` stops at a dot.
@@ -39,9 +40,28 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Workdir:
-    """Folder of one run, from `open` (to train) or `existing` (to evaluate, generate or report)."""
+    """Folder of one run, from `open` (to train) or `existing` (to evaluate, generate or report).
+
+    Attributes:
+        path: the local folder.
+        mirror: copy of the folder in a bucket, if there is one.
+    """
 
     path: Path
+    mirror: Mirror = NOWHERE
+
+    @classmethod
+    def at(cls, path: str | Path) -> 'Workdir':
+        """Return the folder of a path, which need not exist; a folder in a bucket is downloaded, except its arrays.
+
+        Raises:
+            UserError: the path cannot be a folder, or the bucket cannot be read.
+        """
+        if not is_bucket(path):
+            return cls(absolute(path))
+        bucket = Bucket(str(path))
+        bucket.visit()
+        return cls(bucket.folder, bucket)
 
     @classmethod
     def open(cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE) -> 'Workdir':
@@ -54,10 +74,13 @@ class Workdir:
     def check(
         cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE
     ) -> 'Workdir':
-        """Check that a folder can hold a run with this config; nothing is written.
+        """Find the folder at a path, and check it: `at`, then `require`."""
+        return cls.at(path).require(config, free=free)
+
+    def require(self, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE) -> 'Workdir':
+        """Check that the folder can hold a run with this config, and return it; nothing is written.
 
         Args:
-            path: the folder; it may be missing or empty.
             config: the resolved config, as config.json is to hold it.
             free: patterns of the fields in which a resumed run may differ from its first start.
 
@@ -65,13 +88,13 @@ class Workdir:
             UserError: the folder holds something else or a run of another config, or a file of the run is a folder;
                 or config cannot be stored.
         """
-        workdir, config = cls(absolute(path)), _storable(config)
-        if workdir.config.exists():
-            workdir._refuse_other(workdir.read_config(), config, free)
-            workdir._refuse_displaced()
+        config = _storable(config)
+        if self.config.exists():
+            self._refuse_other(self.read_config(), config, free)
+            self._refuse_displaced()
         else:
-            workdir._refuse_foreign()
-        return workdir
+            self._refuse_foreign()
+        return self
 
     @classmethod
     def existing(cls, path: str | Path) -> 'Workdir':
@@ -80,7 +103,7 @@ class Workdir:
         Raises:
             UserError: there is no such folder, or it is not a Saccade run.
         """
-        workdir = cls(absolute(path))
+        workdir = cls.at(path)
         if not workdir.path.exists():
             flag = shlex.quote(f'--workdir={path}')
             raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py {flag}')
@@ -314,8 +337,8 @@ def absolute(path: str | Path) -> Path:
     Raises:
         UserError: the path cannot be a folder.
     """
-    if '://' in str(path):
-        raise UserError(f'{path}: must be a local folder; mount the bucket, or copy the folder there afterwards')
+    if is_bucket(path):
+        raise UserError(f'{path}: must be a local folder; only the --workdir of one run may be in a bucket')
     return expanded(path).absolute()
 
 

@@ -53,12 +53,18 @@ def require_idle(path: Path, busy: str) -> None:
     Raises:
         UserError: one does; `busy` says what that means.
     """
+    if name := holder(path):
+        raise UserError(f'{busy} by {name}; wait until it ends')
+
+
+def holder(path: Path) -> str:
+    """Return the name of the process that holds the lock of a file; '' if none does."""
     with suppress(OSError), path.open('rb') as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = file.read().decode(errors='replace').strip() or 'another process'
-            raise UserError(f'{busy} by {holder}; wait until it ends') from None
+            return file.read().decode(errors='replace').strip() or 'another process'
+    return ''
 
 
 def _taken(file: BinaryIO) -> bool:
