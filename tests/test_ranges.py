@@ -28,6 +28,7 @@ BOUNDS = {
     'attention.nystromformer:Nystromformer': {'convolution': COUNT, 'iterations': COUNT, 'landmarks': COUNT},
     'attention.spatial_gating:SpatialGating': {'length': COUNT, 'ratio': POSITIVE},
     'attention.token_mixing:TokenMixing': {'hidden': COUNT, 'length': COUNT},
+    'attention.ttt_linear:TTTLinear': {'mini_batch': COUNT, 'rate': POSITIVE},
     'attention.performer:Performer': {'chunk': COUNT, 'random_features': COUNT},
     'augment.crop:Crop': {'least': ((0.0, 1.1), (0.1, 1.0)), 'ratio': ((0.5,), (1.0,))},
     'augment.flip:Flip': {'share': SHARE},

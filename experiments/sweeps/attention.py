@@ -112,6 +112,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         gated_delta2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS, convolution=SHORT | dict(bias=False)),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
+        ttt_linear=dict(use='attention.ttt_linear:TTTLinear', heads=HEADS),
         causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',

@@ -145,6 +145,7 @@ def recurrences() -> dict[str, dict[str, Any]]:
         gated_delta_net2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
+        ttt_linear=dict(use='attention.ttt_linear:TTTLinear', heads=HEADS),
         causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',

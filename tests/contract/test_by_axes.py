@@ -27,6 +27,7 @@ BY_THEIR_WORD = {
     'attention/luna.py',
     'attention/persistent_memory.py',
     'attention/synthesizer_base.py',
+    'attention/ttt_linear.py',
     'embed/image_and_text.py',
     'embed/prompt.py',
     'model/encoder.py',
