@@ -24,6 +24,7 @@ BOUNDS = {
     'attention.exclusive:Exclusive': {'share': ((-0.1, 1.1), (0.0, 1.0))},
     'attention.latent:Latent': {'heads': COUNT, 'rank': COUNT, 'rotated_width': COUNT, 'dropout': SHARE},
     'attention.linear:Linear': {'chunk': COUNT},
+    'attention.log_linear_mamba2:LogLinearMamba2': {'length': COUNT},
     'attention.luna:Luna': {'heads': COUNT, 'slots': COUNT},
     'attention.nystromformer:Nystromformer': {'convolution': COUNT, 'iterations': COUNT, 'landmarks': COUNT},
     'attention.spatial_gating:SpatialGating': {'length': COUNT, 'ratio': POSITIVE},

@@ -101,6 +101,9 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         gated_linear=dict(use='attention.gated_linear:GatedLinear', heads=HEADS),
         hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
+        log_linear_mamba2=dict(
+            use='attention.log_linear_mamba2:LogLinearMamba2', heads=HEADS, convolution=SHORT, length=length
+        ),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS, convolution=SHORT | dict(bias=False)),
         kimi_delta_bounded=dict(
             use='attention.kimi_delta:KimiDelta',

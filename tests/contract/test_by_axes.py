@@ -49,6 +49,7 @@ SPARED = {
     'Hyena': {'frequency'},
     'KimiDelta': {'log_rate'},
     'LearnedSink': {'sink'},
+    'LogLinearMamba2': {'level_scale', 'log_rate', 'skip'},
     'Mamba2': {'log_rate', 'skip'},
     'MultiToken': {'scores_kernel', 'scores_heads', 'weights_kernel', 'weights_heads'},
     'NativeSparse': {'compressed_key_places', 'compressed_value_places'},

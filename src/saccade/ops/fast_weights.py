@@ -88,12 +88,10 @@ class MiniBatches:
     def of(cls, segments: Segments, state: FastWeights, size: int) -> 'MiniBatches':
         """Return the mini-batches of a chunk of these segments that follows the state; size, M in tokens."""
         row = Row.of(segments, state.segment, segments.shape[1])
-        tokens = jnp.cumsum(row.real, axis=1)
-        starts = jnp.diff(row.run, axis=1, prepend=0) != 0
-        before = jax.lax.cummax(jnp.where(starts, tokens - 1, -state.count[:, None]), axis=1)
-        place = (tokens - before - 1) % size
+        places = row.places(state.count)
+        place = places % size
         number = jnp.where(row.real, jnp.cumsum(row.real & (place == 0), axis=1), 0)
-        return cls(place, number, (tokens - before)[:, -1])
+        return cls(place, number, places[:, -1] + 1)
 
 
 def train_and_read(
