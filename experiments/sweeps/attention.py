@@ -101,6 +101,9 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         gated_linear=dict(use='attention.gated_linear:GatedLinear', heads=HEADS),
         hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
+        log_linear_mamba2=dict(
+            use='attention.log_linear_mamba2:LogLinearMamba2', heads=HEADS, convolution=SHORT, length=length
+        ),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS, convolution=SHORT | dict(bias=False)),
         kimi_delta_bounded=dict(
             use='attention.kimi_delta:KimiDelta',
@@ -112,6 +115,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         gated_delta2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS, convolution=SHORT | dict(bias=False)),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
+        ttt_linear=dict(use='attention.ttt_linear:TTTLinear', heads=HEADS),
         causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',

@@ -136,6 +136,9 @@ def recurrences() -> dict[str, dict[str, Any]]:
         gated_linear=dict(use='attention.gated_linear:GatedLinear', heads=HEADS),
         hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
+        log_linear_mamba2=dict(
+            use='attention.log_linear_mamba2:LogLinearMamba2', heads=HEADS, convolution=SHORT, length=LONGEST
+        ),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
         rwkv7=dict(use='attention.rwkv7:RWKV7', heads=HEADS, decay_rank=16, rate_rank=16, gate_rank=32, value_rank=16),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
@@ -145,6 +148,7 @@ def recurrences() -> dict[str, dict[str, Any]]:
         gated_delta_net2=dict(use='attention.gated_delta2:GatedDelta2', heads=HEADS),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
+        ttt_linear=dict(use='attention.ttt_linear:TTTLinear', heads=HEADS),
         causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',

@@ -63,5 +63,11 @@ class Mamba2(FixedState):
             )
         )
         step = self.tap('step', 'B T N', jax.nn.softplus(self.scalars('step', x) + bias))
-        y, state = retain(q, k, v * step[..., None], -jnp.exp(rate) * step, context.numbered, state, self.chunk)
+        y, state = self.retained(x, q, k, v * step[..., None], -jnp.exp(rate) * step, context, state)
         return y + skip[:, None] * v, state
+
+    def retained(
+        self, x: Hidden, q: Queries, k: Queries, v: Array, log_decay: Array, context: LayerContext, state: Memory
+    ) -> tuple[Array, Memory]:
+        """Add k v^T to the decaying memory and read it; return y and the new memory. Called in a compact method."""
+        return retain(q, k, v, log_decay, context.numbered, state, self.chunk)

@@ -302,6 +302,16 @@ class Row:
         changes = jnp.diff(filled, axis=1, prepend=before[:, None]) != 0
         return cls(jnp.cumsum(changes, axis=1), real, filled[:, -1], T, chunk)
 
+    def places(self, count: Int[Array, 'B']) -> Int[Array, 'B T']:
+        """Return the place of each token in its document, from 0; that of the last token before it for padding.
+
+        Args:
+            count: number of tokens of the state's document so far.
+        """
+        tokens = jnp.cumsum(self.real, axis=1, dtype=jnp.int32)
+        starts = jnp.diff(self.run, axis=1, prepend=0) != 0
+        return tokens - 1 - jax.lax.cummax(jnp.where(starts, tokens - 1, -count[:, None]), axis=1)
+
     def only(self, x: Float[Array, 'B T ...'], fill: float = 0.0) -> Float[Array, 'B _ ...']:
         """Return x, padded to whole chunks with `fill`; in float32, or in float64 if x is."""
         later = [1] * (x.ndim - 2)
