@@ -25,9 +25,11 @@ OPTIMIZER = Optimizer(Part(optax.identity), weight_decay=0.5)
 BY_THEIR_WORD = {
     'attention/causal_luna.py',
     'attention/luna.py',
+    'attention/nystromformer.py',
     'attention/persistent_memory.py',
     'attention/synthesizer_base.py',
     'attention/ttt_linear.py',
+    'embed/hashed.py',
     'embed/image_and_text.py',
     'embed/prompt.py',
     'model/encoder.py',
@@ -49,7 +51,7 @@ SPARED = {
     'Hyena': {'frequency'},
     'KimiDelta': {'log_rate'},
     'LearnedSink': {'sink'},
-    'LogLinearMamba2': {'level_scale', 'log_rate', 'skip'},
+    'LogLinearMamba2': {'log_rate', 'skip'},
     'Mamba2': {'log_rate', 'skip'},
     'MultiToken': {'scores_kernel', 'scores_heads', 'weights_kernel', 'weights_heads'},
     'NativeSparse': {'compressed_key_places', 'compressed_value_places'},
@@ -116,7 +118,6 @@ def test_no_other_parameter_of_the_catalogue_is_spared():
     assert spared.keys() == set().union(*SPARED.values()) | {'up_share'}  # of ChannelMixing
 
 
-@pytest.mark.long
 def test_who_decays_by_its_own_word():
     """In the whole source, no catalogue being needed."""
     files = {
