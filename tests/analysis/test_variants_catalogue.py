@@ -89,7 +89,7 @@ def test_known_parts_are_found(kind, names):
 
 def test_what_needs_arrays_and_what_is_for_others_to_inherit_is_no_variant():
     masks, terms = (Catalogue.ours().specs(kind).keys() for kind in (MASK, TERM))
-    assert not masks & {'MaskBase', 'Anchored', 'Both', 'SameSegment', 'Given', 'within_segments'}
+    assert not masks & {'MaskBase', 'Anchored', 'Both', 'SameSegment', 'Given'}
     assert not terms & {'TermBase', 'DistanceTable', 'RelativeKeys'}
 
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.attention.multi_head import visible
 from saccade.ops.mask import (
     Both,
     Causal,
@@ -23,9 +24,9 @@ from saccade.ops.mask import (
     Strided,
     Summary,
     Window,
-    within_segments,
 )
 from saccade.ops.pattern import big_bird, dilated_window, longformer, prefix_lm, sparse_fixed, sparse_strided
+from saccade.ops.scoring import Scoring
 from saccade.types import LayerContext, Source, UserError
 
 T, S = 9, 11
@@ -215,11 +216,15 @@ def starts_anew(segments):
     return same.sum(axis=-1) * (segments != 0)
 
 
+def in_segments(mask, context):
+    return visible(Scoring(mask), context).mask
+
+
 @pytest.mark.parametrize('name', [name for name in RULES if name not in ('segments', 'nested')])
 def test_within_segments_a_mask_counts_from_the_start_of_each(name):
     mask, allowed = RULES[name]
     places = starts_anew(PACKED)
-    inside = within_segments(mask, LayerContext(jnp.array(places), jnp.array(PACKED)))
+    inside = in_segments(mask, LayerContext(jnp.array(places), jnp.array(PACKED)))
     whole = table(inside, range(S), range(S))
     expected = [
         [
@@ -240,7 +245,7 @@ def test_within_segments_a_mask_counts_from_the_start_of_each(name):
 
 @pytest.mark.parametrize('mask', [Chunked(3), Causal() & Chunked(3), prefix_lm(2), sparse_strided(3) & Window(4)])
 def test_far_blocks_of_packed_rows_are_known_to_be_empty(mask):
-    inside = within_segments(mask, LayerContext(jnp.array(starts_anew(PACKED)), jnp.array(PACKED)))
+    inside = in_segments(mask, LayerContext(jnp.array(starts_anew(PACKED)), jnp.array(PACKED)))
     assert not inside.live(range(2), range(8, 11))
 
 
@@ -248,7 +253,7 @@ def test_in_cross_attention_each_side_counts_its_own():
     source = Source(jnp.zeros((2, S, 1)), jnp.array(starts_anew(PACKED)), jnp.array(PACKED))
     segments = np.array([[2, 2, 1, 1], [1, 1, 1, 1]])
     places = np.array([[0, 1, 0, 1], [0, 1, 2, 3]])
-    inside = within_segments(Causal(), LayerContext(jnp.array(places), jnp.array(segments), source))
+    inside = in_segments(Causal(), LayerContext(jnp.array(places), jnp.array(segments), source))
     whole = table(inside, range(4), range(S))
     for b, i, j in np.ndindex(2, 4, S):
         assert whole[b, i, j] == (segments[b, i] == PACKED[b, j] and starts_anew(PACKED)[b, j] <= places[b, i])
@@ -257,7 +262,7 @@ def test_in_cross_attention_each_side_counts_its_own():
 
 def test_rows_of_one_segment_keep_their_mask():
     mask = Chunked(3)
-    assert within_segments(mask, LayerContext(jnp.arange(S)[None])) is mask
+    assert in_segments(mask, LayerContext(jnp.arange(S)[None])) is mask
 
 
 @pytest.mark.parametrize('mask', [mask for mask, _ in RULES.values()])
@@ -305,7 +310,7 @@ def test_after_a_prefix_of_its_own_a_row_is_causal():
 def test_the_prefix_is_counted_by_positions_and_padding_is_none_of_it():
     places, segments = np.array([[0, 0, 0, 1, 2, 3]]), np.array([[0, 0, 1, 1, 1, 1]])
     context = LayerContext(jnp.array(places), jnp.array(segments), prefix=jnp.array([2]))
-    inside = np.asarray(within_segments(CausalAfterPrefix().of(context), context)(jnp.arange(6), jnp.arange(6)))[0]
+    inside = np.asarray(in_segments(CausalAfterPrefix().of(context), context)(jnp.arange(6), jnp.arange(6)))[0]
     for i, j in np.ndindex(6, 6):
         assert inside[i, j] == (i > 1 and j > 1 and (j <= i or j < 4))
 
@@ -325,5 +330,5 @@ def test_without_a_prefix_a_row_is_causal():
 
 def test_segments_and_positions_of_numpy_are_looked_up_within_a_program():
     segments, positions = np.array([[1, 1, 2, 2]]), np.array([[0, 1, 0, 1]])
-    mask = within_segments(Chunked(1), LayerContext(positions, segments))
+    mask = in_segments(Chunked(1), LayerContext(positions, segments))
     assert jax.jit(lambda index: mask(index, index))(jnp.arange(4)).tolist() == [np.eye(4, dtype=bool).tolist()]

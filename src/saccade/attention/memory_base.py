@@ -20,7 +20,7 @@ from saccade.ops import linear_attention
 from saccade.ops.implied import NOTE, implied_pattern
 from saccade.ops.linear_attention import LogScaledState, Memory
 from saccade.ops.project import each_head, merge_heads, project, width_of_heads
-from saccade.ops.reach import reach_of, refuse_terms
+from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Activation,
@@ -39,6 +39,7 @@ from saccade.types import (
     State,
     UserError,
     Values,
+    refuse_terms,
     require_result,
 )
 

@@ -25,7 +25,7 @@ from saccade.attention.paged import in_pages
 from saccade.attention.plain import Plain
 from saccade.axes import flat, parameter
 from saccade.module import Layer
-from saccade.ops.mask import Full, within_segments
+from saccade.ops.mask import Both, ByPosition, Full, SameSegment
 from saccade.ops.project import all_heads, each_head, merge_heads, project, project_together, width_of_heads
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import require_no_distance
@@ -326,9 +326,17 @@ def attended_pairs(
 def visible(scoring: Scoring, context: LayerContext) -> Scoring:
     """Return the scoring with its mask restricted to equal segments, without padding.
 
+    In packed rows, tokens attend within their segment, each treated as a separate sequence.
+
     Raises:
         UserError: keys are of another sequence, and a score term goes by distance.
     """
-    if context.source is not None:
+    mask, aligned = scoring.mask, context.source is None
+    keys = context if aligned else context.source
+    if not aligned:
         require_no_distance(scoring.terms)
-    return scoring.replace(mask=within_segments(scoring.mask, context))
+    if (aligned and context.one_segment) or (context.segments is None and keys.segments is None):
+        return scoring
+    if mask.anchored or not aligned:
+        mask = ByPosition(mask, jnp.asarray(context.positions), jnp.asarray(keys.positions), aligned)
+    return scoring.replace(mask=Both(mask, SameSegment(context.numbered, keys.numbered)))

@@ -23,9 +23,8 @@ from jaxtyping import Array
 from saccade.attention.memory_base import FixedState
 from saccade.norm.layer import LayerNorm
 from saccade.ops.linear_attention import Memory, retain
-from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
-from saccade.types import Hidden, LayerContext, Norm, PairPosition, Part, Queries, UserError
+from saccade.types import Hidden, LayerContext, Norm, PairPosition, Part, Queries, UserError, refuse_terms
 
 __all__ = ['Retention']
 

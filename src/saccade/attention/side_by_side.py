@@ -18,8 +18,7 @@ import flax.linen as nn
 
 from saccade.module import Layer
 from saccade.norm.rms import RMSNorm
-from saccade.ops.reach import refuse_terms
-from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Norm, Pages, Part, State, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Norm, Pages, Part, State, UserError, refuse_terms
 
 __all__ = ['SideBySide']
 

@@ -25,7 +25,6 @@ from saccade.attention.memory_base import FixedState, FixedStateBase
 from saccade.axes import parameter
 from saccade.norm.layer import LayerNorm
 from saccade.ops.fast_weights import FastWeights, MiniBatches, Start, train_and_read
-from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
 from saccade.types import (
     Capabilities,
@@ -38,6 +37,7 @@ from saccade.types import (
     Positive,
     Queries,
     UserError,
+    refuse_terms,
 )
 
 __all__ = ['TTTLinear']

@@ -5,8 +5,7 @@
 from typing import ClassVar, NoReturn
 
 from saccade.module import Layer
-from saccade.ops.reach import refuse_terms
-from saccade.types import Capabilities, Hidden, LayerContext, Part, State, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Part, State, UserError, refuse_terms
 
 
 class WholeRows(Layer):

@@ -7,8 +7,8 @@ whole score matrix, one block of it, and a decoding step; `&` and `|` combine ma
 of indices during tracing, so that fully masked blocks are skipped.
 
 Most masks depend only on the distance of two tokens. `anchored` masks count from the first token of a sequence, which
-may be anywhere in a packed row: `within_segments` makes them count within each segment. Decoding need not keep keys
-more than `lookback` tokens before a query; a mask with a `lookahead` of 0 tokens is causal.
+may be anywhere in a packed row: `attention.multi_head:visible` makes them count within each segment. Decoding need
+not keep keys more than `lookback` tokens before a query; a mask with a `lookahead` of 0 tokens is causal.
 """
 
 import functools
@@ -551,17 +551,6 @@ class PrecomputedMask(MaskBase):
             TypeError: always.
         """
         raise TypeError('ops.mask:PrecomputedMask is of one set of queries and keys; it has no blocks')
-
-
-def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
-    """Return the mask for packed rows: tokens attend within their segment, each treated as a separate sequence."""
-    keys = context if context.source is None else context.source
-    aligned = keys is context
-    if (aligned and context.one_segment) or (context.segments is None and keys.segments is None):
-        return mask
-    if mask.anchored or not aligned:
-        mask = ByPosition(mask, jnp.asarray(context.positions), jnp.asarray(keys.positions), aligned)
-    return Both(mask, SameSegment(context.numbered, keys.numbered))
 
 
 def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks of kernels without scores: causal or full, within segments. Other masks and terms raise an error."""
 
-from collections.abc import Sequence
-
 from flax import struct
 
 from saccade.ops.mask import Both, ByPosition, Causal, CausalAfterPrefix, Full, SameSegment
 from saccade.ops.scoring import Scoring
-from saccade.types import ONE_SEGMENT, CachedKeys, Kernel, Mask, Part, Queries, ScoreTerm, UserError
+from saccade.types import ONE_SEGMENT, CachedKeys, Kernel, Mask, Part, Queries, UserError, refuse_terms
 
 
 @struct.dataclass
@@ -45,16 +43,6 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: CachedKeys) -> Rea
             f'{name}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full the numbers must be equal'
         )
     return reach
-
-
-def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
-    """Check that a part without scores has no score terms.
-
-    Raises:
-        UserError: there is a score term; the message names it.
-    """
-    for term in terms:
-        raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
 
 
 def _read(mask: Mask, name: str) -> Reach:

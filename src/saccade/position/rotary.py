@@ -56,16 +56,16 @@ class Rotary(OnHeads):
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
         """Rotate pairs of features of queries and keys by angles proportional to their positions."""
-        return self._turned(q, q_positions), self._turned(k, k_positions)
-
-    def _turned(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
-        width = int(x.shape[-1] * self.share)
+        width = int(q.shape[-1] * self.share)
         if not 0 < self.share <= 1 or width % 2 or not width:
             raise UserError(
-                f'position.rotary:Rotary turns an even number of features, not a share of {self.share} of {x.shape[-1]}'
+                f'position.rotary:Rotary turns an even number of features, not a share of {self.share} of {q.shape[-1]}'
             )
         frequencies = rotary.frequencies(width, self.base)
         scaled = frequencies if self.scaling is None else self.scaling(frequencies)
         frequencies, gain = scaled if isinstance(scaled, rotary.Waves) else (scaled, 1.0)
-        part = rotary.rotate(x[..., :width], rotary.turn(positions, frequencies), gain, self.pairing)
-        return jnp.concatenate([part, x[..., width:]], axis=-1) if width < x.shape[-1] else part
+        turned = []
+        for x, positions in ((q, q_positions), (k, k_positions)):
+            part = rotary.rotate(x[..., :width], rotary.turn(positions, frequencies), gain, self.pairing)
+            turned.append(jnp.concatenate([part, x[..., width:]], axis=-1) if width < x.shape[-1] else part)
+        return turned[0], turned[1]

@@ -32,7 +32,7 @@ _NAMES = {
     'attention': (
         'BareSoftmaxVariant Capabilities CrossMixer Kernel KeyFeatures KVSharingMixer Mask Mixer OnlineSoftmax '
         'OnlineSoftmaxVariant Pages PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
-        'SHARED_KV SinkSoftmaxVariant SoftmaxVariant SparseKernel TermMaker'
+        'SHARED_KV SinkSoftmaxVariant SoftmaxVariant SparseKernel TermMaker refuse_terms'
     ),
     'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',
     'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',

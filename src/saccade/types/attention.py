@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protocols of attention: masks, score terms, softmax variants, positions, kernels, mixers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -10,6 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.types.arrays import Features, Hidden, KeyIndex, Keys, Mixed, Queries, QueryIndex, Scores, State, Values
 from saccade.types.context import LayerContext, Source
+from saccade.types.errors import UserError
+from saccade.types.part import Part
 
 SHARED_KV = 'shared_kv'  # name in `context.handed` of keys and values shared by layers
 
@@ -369,3 +372,13 @@ class CrossMixer(Mixer, Protocol):
         Chunks that attend to the state of a source have a context whose `source.hidden` is None.
         """
         ...
+
+
+def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
+    """Check that a part without scores has no score terms.
+
+    Raises:
+        UserError: there is a score term; the message names it.
+    """
+    for term in terms:
+        raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')

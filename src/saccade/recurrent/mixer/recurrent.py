@@ -18,10 +18,9 @@ from jaxtyping import Array, Int
 from saccade.axes import parameter
 from saccade.module import Layer
 from saccade.ops.project import project
-from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, UserError, refuse_terms
 
 __all__ = ['Recurrent']
 
