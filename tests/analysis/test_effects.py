@@ -93,6 +93,7 @@ def test_three_factors_have_main_effects_only(tmp_path):
     assert rows[2].change == 0
 
 
+@pytest.mark.long
 def test_the_report_has_them_and_one_without_factors_has_none(tmp_path):
     written = report(write(tmp_path / 'crossed', CELLS, ('mixer', 'convolution')), StudyQuestion(metric='accuracy'))
     page, text, *_ = (file.read_text() for file in written.files)
@@ -103,6 +104,7 @@ def test_the_report_has_them_and_one_without_factors_has_none(tmp_path):
     assert not any('Effects of the factors' in file.read_text() for file in plain.files)
 
 
+@pytest.mark.long
 def test_a_margin_gives_each_effect_the_verdict_of_its_bounds(tmp_path):
     jitter = (0.01, -0.01, 0.0, 0.005, -0.005)
     cells = {'attention,off': [0.5] * 5, 'attention,on': [0.9 + x for x in jitter]}
@@ -119,6 +121,7 @@ def test_a_margin_gives_each_effect_the_verdict_of_its_bounds(tmp_path):
     assert '| worse |' in text
 
 
+@pytest.mark.long
 def test_a_sweep_without_a_finished_run_has_no_effects(tmp_path):
     folder = write(tmp_path / 'sweep', CELLS, ('mixer', 'convolution'))
     for file in folder.glob('*/metrics.jsonl'):

@@ -21,7 +21,10 @@ def shown(described, width=100):
 def test_a_part_has_its_fields_with_types_defaults_and_meanings():
     said = shown(of_part('attention.multi_head:MultiHead'))
     assert '  heads = required    (int, at least 1)\n        number of query heads (N).\n' in said
-    assert '  key_value_heads = None    (int, at least 1 or None)\n        number of key/value heads (K); None for N.\n' in said
+    assert (
+        '  key_value_heads = None    (int, at least 1 or None)\n        number of key/value heads (K); None for N.\n'
+        in said
+    )
     assert "  kernel = {'use': 'attention.plain:Plain'}    (part (Kernel))\n        how queries attend to keys" in said
 
 

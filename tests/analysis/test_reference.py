@@ -50,6 +50,7 @@ def test_it_has_all_that_the_experiments_name():
     assert not named - set(sections())
 
 
+@pytest.mark.long
 def test_a_part_has_its_equation_its_source_its_fields_and_its_capabilities():
     text = reference.module_page('saccade.score.cosine')
     assert r'{math}`s[n, i, j] = \text{gain}[n]\,q[n, i]\cdot k[g, j]' in text
@@ -104,6 +105,7 @@ def test_a_function_says_what_it_does_after_its_module():
     assert 'Return an initialiser of uniformly distributed unit vectors along an axis' in page
 
 
+@pytest.mark.long
 def test_a_room_lists_its_parts_by_kind_with_links_to_their_pages(tmp_path):
     page = reference.room_page('position')
     assert page.startswith('# Position encodings\n\nPosition encodings, one per file')

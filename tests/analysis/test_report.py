@@ -221,6 +221,7 @@ def test_the_one_script_is_the_one_that_the_page_lets_in(files):
     assert f"script-src 'sha256-{digest}'" in files['index.html']
 
 
+@pytest.mark.long
 def test_the_baseline_is_in_all_pictures_of_the_metric(files):
     pictures = re.findall(r'<svg.*?</svg>', files['index.html'], flags=re.DOTALL)
     named = [picture for picture in pictures if '>baseline</text>' in picture]
@@ -234,6 +235,7 @@ def test_a_baseline_far_from_all_runs_leaves_pictures_as_they_are():
     assert drawing.reaching((1.0, 2.0), 4.0) == (1.0, 2.0)
 
 
+@pytest.mark.long
 def test_a_baseline_beyond_a_picture_is_an_arrow_with_its_number(far):
     page = report(far).files[0].read_text()
     pictures = re.findall(r'<svg.*?</svg>', page, flags=re.DOTALL)
@@ -247,6 +249,7 @@ def test_a_baseline_beyond_a_picture_is_an_arrow_with_its_number(far):
     assert [text.get_text() for text in axes.texts] == ['baseline 3 ↑']
 
 
+@pytest.mark.long
 def test_a_warning_says_that_no_variant_beats_the_baseline(far, files):
     text = 'No variant beats the baseline (0.900): a simpler predictor of the same data is as good or better, so'
     contents = {file.name: file.read_text() for file in report(far).files[:2]}
@@ -273,6 +276,7 @@ def test_points_have_their_values_on_hover(files):
     assert 'hover:' not in files['index.html']
 
 
+@pytest.mark.long
 def test_each_picture_of_the_page_is_a_file_that_opens_alone(folder):
     made = report(folder)
     page, figures = made.files[0].read_text(), made.figures
@@ -544,6 +548,7 @@ def test_a_run_in_a_sweeps_folder_that_is_not_of_the_sweep_is_said_to_be_left_ou
     assert tables.summary(found)['left_out'] == ['mine']
 
 
+@pytest.mark.long
 def test_nothing_finished_yet_is_said(tmp_path):
     write_run(tmp_path / 'a', config(), records(0, 1, last=20))
     found = report(tmp_path)

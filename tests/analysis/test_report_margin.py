@@ -101,6 +101,7 @@ def test_a_variant_that_lacks_a_seed_has_no_verdict(tmp_path):
     assert {row.note for row in found.rows if row.row.variant != 'less'} == {''}
 
 
+@pytest.mark.long
 def test_a_baseline_without_a_finished_run_is_said(tmp_path):
     folder = write(tmp_path, left=[f'plain,seed={seed}' for seed in range(5)])
     found = against_plain(folder)
@@ -132,6 +133,7 @@ def test_a_baseline_without_a_margin_has_differences_only(tmp_path):
     assert against_plain(write(tmp_path / 'none', PrimaryComparison())) is None
 
 
+@pytest.mark.long
 def test_every_file_has_the_verdicts(tmp_path):
     made = report(write(tmp_path, gains={**GAINS, 'a_b&c': 0.0}))
     files = {file.name: file.read_text() for file in made.files}
@@ -151,6 +153,7 @@ def test_every_file_has_the_verdicts(tmp_path):
     assert files['table.tex'].count(r'\begin{tabular}') == files['table.tex'].count(r'\end{tabular}') == 2
 
 
+@pytest.mark.long
 def test_a_matrix_takes_each_sweeps_comparison(tmp_path):
     write(tmp_path / 'one')
     write(tmp_path / 'two', PrimaryComparison('loss', 'plain', 0.05))

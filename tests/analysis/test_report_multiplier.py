@@ -50,6 +50,7 @@ def named(note):
     return f'heads={[*QUICKER].index(note) + 1},note={note}'
 
 
+@pytest.mark.long
 def test_known_multipliers_are_found_whichever_end_is_best(tmp_path):
     write(tmp_path, noise=1e-9)
     for metric in ('loss', 'accuracy'):

@@ -105,6 +105,7 @@ def test_a_run_that_was_cut_short_has_no_outcome(tmp_path):
     assert found['quick'].texts() == ('4/4', '200')
 
 
+@pytest.mark.long
 def test_every_file_has_the_outcomes(tmp_path):
     made = report(write(tmp_path), StudyQuestion('accuracy'))
     files = {file.name: file.read_text() for file in made.files}

@@ -109,6 +109,7 @@ def test_a_variant_of_which_every_setting_lacks_a_seed_is_refused_and_the_seeds_
         )
 
 
+@pytest.mark.long
 def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
     written = report(study, StudyQuestion(metric='loss'))
     markdown, html = ((study / 'report' / name).read_text() for name in ('report.md', 'index.html'))
@@ -179,6 +180,7 @@ def test_the_best_settings_of_each_variant_go_on(study):
     assert found(study, metric='accuracy').kept(1) == {'one': ['peak=2'], 'one,more': ['peak=1']}
 
 
+@pytest.mark.long
 def test_a_report_of_a_sweep_without_search_says_nothing_of_one(study):
     for file in sorted((study / 'tuning').rglob('*'), reverse=True):
         file.unlink() if file.is_file() else file.rmdir()

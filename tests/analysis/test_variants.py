@@ -68,6 +68,7 @@ def test_no_name_is_broken_however_wide_the_terminal_is(width):
     assert words.issuperset(re.split(r'[\s,]+', matrix.counts(OURS)))
 
 
+@pytest.mark.long
 def test_a_narrow_terminal_gets_a_list_of_what_each_can_do():
     console = Console(width=80, file=io.StringIO())
     matrix.show(OURS, console)

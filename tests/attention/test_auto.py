@@ -94,6 +94,7 @@ def test_parameters_are_those_of_any_kernel():
     assert trees[0] == trees[1] == trees[2]
 
 
+@pytest.mark.long
 def test_a_mesh_says_which_platform_is_meant():
     module = auto()
     params = module.init(jax.random.key(0), X, CONTEXT, False)
@@ -102,6 +103,7 @@ def test_a_mesh_says_which_platform_is_meant():
     assert made[0].name == 'attention.blockwise:Blockwise'
 
 
+@pytest.mark.long
 def test_the_plan_names_the_kernel_of_each_layer_and_why():
     flags = ["model.block.mixer.kernel={'use': 'attention.auto:Auto'}", 'model.layers=2', 'batch_size=2']
     experiment = Experiment.of(load_config(str(CONFIG), [f'--config.{flag}' for flag in flags]))

@@ -93,6 +93,7 @@ def test_places_are_counted_from_the_end_of_each_document():
     assert from_the_end(LayerContext(POSITIONS[1:])).segments is None
 
 
+@pytest.mark.long
 def test_it_does_not_decode(mixer):
     model, x, _ = both(mixer)
     with pytest.raises(UserError, match='cannot decode'):

@@ -53,6 +53,7 @@ def test_values_may_be_read_back_by_the_queries_that_see_one_key():
     np.testing.assert_allclose(y[real], jnp.repeat(V_NEW, N // K, axis=-2)[real], atol=NEAR)
 
 
+@pytest.mark.long
 def test_empty_slots_and_padding_are_not_read():
     y = appended(slice(0, 4)).attend(QUERIES, Scoring(Full()), CONTEXT)
     np.testing.assert_array_equal(y[1, 0], 0.0)

@@ -128,6 +128,7 @@ def test_gated_linear_attention_is_its_equations(norm):
     assert_near(run(GATED_LINEAR | norm, params), np.einsum('btnv,nvd->btd', heads, p['output']))
 
 
+@pytest.mark.long
 def test_gated_linear_attention_with_rates_that_no_token_sets_is_retention():
     rates = np.array([0.6, 0.9])
     params = params_of(GATED_LINEAR)
@@ -171,6 +172,7 @@ def test_mamba2_is_its_equations(norm):
     assert_near(run(MAMBA2 | norm, params), y @ p['output'].reshape(N * V, D))
 
 
+@pytest.mark.long
 def test_mamba2_with_steps_of_one_and_nothing_around_is_retention():
     rates = np.array([0.6, 0.9])
     bare = {'gate': None, 'output_norm': None, 'convolution': None, 'key_heads': None}
@@ -194,6 +196,7 @@ def test_kimi_delta_attention_is_its_equations(norm):
     assert_near(run(KIMI | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@pytest.mark.long
 @without_the_norm_too('head_norm')
 def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_its_equations(norm):
     params = params_of(BOUNDED | norm)
@@ -206,6 +209,7 @@ def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_its_equa
     assert_near(run(BOUNDED | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@pytest.mark.long
 def test_a_decay_far_from_its_bound_is_a_decay_without_one():
     params = params_of(BOUNDED)
     slow = {**params, 'step': 0.1 * params['step'], 'step_bias': jnp.full((N, H), -12.0)}
@@ -213,6 +217,7 @@ def test_a_decay_far_from_its_bound_is_a_decay_without_one():
     assert_near(bounded, run(BOUNDED | {'decay_bound': None}, {**slow, 'log_rate': jnp.full(N, np.log(5.0))}))
 
 
+@pytest.mark.long
 @without_the_norm_too('head_norm')
 @pytest.mark.parametrize('largest', [1, 2])
 def test_gated_delta_net_2_is_its_equations(largest, norm):
@@ -233,6 +238,7 @@ def test_gated_delta_net_2_is_its_equations(largest, norm):
     assert_near(run(spec, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@pytest.mark.long
 def test_gated_delta_net_2_with_one_number_for_both_gates_is_kimi_delta_attention():
     spec = KIMI | {'decay_rank': None, 'gate_rank': None}
     params = params_of(spec)
@@ -285,6 +291,7 @@ def test_mlstm_is_its_equations(gate_cap):
     assert_near(run(spec, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@pytest.mark.long
 def test_mlstm_with_open_gates_and_no_normaliser_at_work_is_retention_that_keeps_all():
     spec = MLSTM | {'gate': None, 'head_norm': None}
     params = params_of(spec)

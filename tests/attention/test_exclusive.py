@@ -63,6 +63,7 @@ def test_it_is_the_equation(share):
         near(found[row][real], wanted[real])
 
 
+@pytest.mark.long
 def test_taking_nothing_off_is_multi_head_attention():
     module = exclusive(0.0)
     variables = drawn(module)
@@ -96,6 +97,7 @@ def test_a_share_is_one():
         exclusive(1.5).init(jax.random.key(0), X, ALONE, False)
 
 
+@pytest.mark.long
 def test_a_token_of_zeros_leaves_a_finite_gradient():
     x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 16)), jnp.float32).at[:, 2].set(0.0)
     module = build(dict(use='attention.exclusive:Exclusive', heads=2, share=1.0))()

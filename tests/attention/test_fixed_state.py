@@ -148,6 +148,7 @@ def test_retention_with_gamma_one_and_no_norm_is_linear_attention_without_a_norm
     assert_near(run(spec, params), finish(np.einsum('bnts,bsnh->btnh', weights, v), x, p))
 
 
+@pytest.mark.long
 def test_a_memory_that_never_fades_is_delta_net():
     params = params_of(DELTA)
     still = {**params['params'], 'log_rate': jnp.full(N, -100.0)}
@@ -155,6 +156,7 @@ def test_a_memory_that_never_fades_is_delta_net():
     assert_near(run(DELTA, {'params': still}), run(DELTA | {'decay': False}, {'params': plain}))
 
 
+@pytest.mark.long
 def test_taps_for_the_token_itself_alone_are_no_convolution():
     params = params_of(CONVOLVED)['params']
     taps = params['convolution']['output']
@@ -169,6 +171,7 @@ def test_a_convolved_mixer_decodes_with_the_tokens_before():
     assert state.convolution.x.shape == (B, 2, 2 * D + N * 6)
 
 
+@pytest.mark.long
 def test_with_negative_eigenvalues_a_memory_counts_modulo_two():
     length, one = 9, jnp.ones((1, 9, 1))
     k = one[..., None]

@@ -82,6 +82,7 @@ def test_output_and_loss_are_the_equations(chosen, context):
     assert reports['losses']['indexer'][0].weight == len(distances)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 @pytest.mark.parametrize('chosen', [None, T])
 def test_all_keys_chosen_is_full_attention(chosen, context):
@@ -146,6 +147,7 @@ def test_a_block_whose_layers_share_keys_is_refused_it():
         build({'use': 'block.shared_keys:SharedKeys', **parts})
 
 
+@pytest.mark.long
 def test_weights_that_are_all_zero_leave_the_loss_finite():
     weights, at = jnp.zeros((1, 3, 3)), jnp.broadcast_to(jnp.arange(3), (1, 1, 3, 3))
     q, k, weight = jnp.zeros((1, 3, 2, 4)), jnp.ones((1, 3, 1, 4)), jnp.ones((1, 3, 2))

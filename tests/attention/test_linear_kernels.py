@@ -125,6 +125,7 @@ def test_outputs_of_cosformer_are_those_that_the_authors_code_gave(mask):
     np.testing.assert_allclose(y.reshape(5, 4), COSFORMER[mask], atol=2e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', MASKS)
 def test_cosformer_far_shorter_than_its_length_is_linear_attention(mask):
     expected = run(Linear(feature=RELU), MASKS[mask])
@@ -145,6 +146,7 @@ def test_the_mask_full_serves_keys_of_another_length(kernel):
     assert_near(run(kernel, Full(), arrays), run(kernel, Full(), repeated))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', MASKS)
 def test_key_heads_may_share_values_of_another_width(mask):
     q, k, v = inputs()
@@ -268,6 +270,7 @@ def test_nystromformer_with_a_landmark_for_each_token_is_attention(landmarks):
     assert_near(run(Nystromformer(landmarks=landmarks), Full()), expected)
 
 
+@pytest.mark.long
 def test_nystromformer_of_tokens_in_equal_pairs_is_attention():
     """The means of two equal tokens are the tokens, so all that is approximate is the pseudoinverse."""
     arrays = tuple(jnp.repeat(2 * x, 2, axis=1) for x in inputs(4))
@@ -282,6 +285,7 @@ def test_six_steps_are_a_pseudoinverse_of_weights_of_a_few_landmarks():
     assert_near(pseudoinverse(jnp.asarray(weights, jnp.float32), 6), np.linalg.inv(weights), 1e-3)
 
 
+@pytest.mark.long
 def test_the_convolution_of_nystromformer_adds_neighbouring_values():
     module, scoring, arrays = Nystromformer(landmarks=3, convolution=3), Scoring(Full(), scale=0.5), inputs()
     taps = np.random.default_rng(0).normal(size=(3, N))

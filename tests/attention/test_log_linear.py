@@ -29,6 +29,7 @@ def assert_near(given, expected, relative):
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_outputs_and_gradients_are_those_that_the_authors_code_gave():
     with np.load(RECORDED) as file, jax.enable_x64(True):
         given = {name: jnp.array(file[name]) for name in ('q', 'k', 'v', 'decay', 'weights')}
@@ -79,6 +80,7 @@ def read(given, chunk, counts=(T,)):
     return jnp.concatenate(y, axis=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('by_feature', [False, True], ids=['of a head', 'of features'])
 @pytest.mark.parametrize(
     ('chunk', 'counts'), [(64, (T,)), (5, (T,)), (1, (T,)), (4, (3, 1, 11, 1, 7))], ids=['matrix', '5', '1', 'in parts']
@@ -91,6 +93,7 @@ def test_chunks_are_the_loop_over_pairs(chunk, counts, by_feature):
         assert_near(np.asarray(y)[real], looped(by_feature)[real], F64_RELATIVE)
 
 
+@pytest.mark.long
 def test_with_weights_of_one_it_is_linear_attention():
     *given, weights = (jnp.array(x, jnp.float32) for x in drawn())
     segments = jnp.array(SEGMENTS)
@@ -99,6 +102,7 @@ def test_with_weights_of_one_it_is_linear_attention():
     assert_near(y[SEGMENTS != 0], expected[SEGMENTS != 0], F32_RELATIVE)
 
 
+@pytest.mark.long
 def test_the_blocks_of_the_state_are_the_set_bits_of_the_count():
     """After 13 = 8 + 4 + 1 tokens, blocks of 1, 4 and 8; the oldest tokens are in the largest."""
     k, zeros = jnp.eye(13)[None, :, None], jnp.zeros((1, 13, 1))
@@ -109,6 +113,7 @@ def test_the_blocks_of_the_state_are_the_set_bits_of_the_count():
     assert held == [[12], [], [8, 9, 10, 11], [0, 1, 2, 3, 4, 5, 6, 7]]
 
 
+@pytest.mark.long
 def test_log_linear_mamba_2_with_weights_of_one_is_mamba_2():
     """A constant feature of x, and weights of it alone that softplus makes 1."""
     x = jnp.array(np.random.default_rng(2).normal(size=(2, 7, 8)), jnp.float32).at[..., 0].set(1.0)

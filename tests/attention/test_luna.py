@@ -46,6 +46,7 @@ def waves(*shape, start=0):
     return jnp.array(2 * np.sin(start + np.arange(np.prod(shape))).reshape(shape), jnp.float32)
 
 
+@pytest.mark.long
 def test_outputs_are_those_that_the_authors_code_gave():
     kernels = {
         name: waves(4, 4, start=start).reshape(4, 2, 2)
@@ -58,6 +59,7 @@ def test_outputs_are_those_that_the_authors_code_gave():
     np.testing.assert_allclose(tapped['packed']['packed'].value[0], RECORDED['packed'], atol=1e-5)
 
 
+@pytest.mark.long
 def test_outputs_of_the_causal_form_are_those_that_the_authors_code_gave():
     kernels = {
         name: waves(4, 4, start=start).reshape(4, 2, 2)
@@ -83,6 +85,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_one_slot_gives_every_token_one_output():
     mixer = Luna(heads=N, slots=1)
     y = mixer.apply(drawn(mixer), X)
@@ -90,6 +93,7 @@ def test_one_slot_gives_every_token_one_output():
     assert np.abs(y[0] - y[1]).max() > 0.1  # of another sequence
 
 
+@pytest.mark.long
 def test_slots_that_read_one_token_each_are_attention():
     """Queries of slots that are so long that each attends to its token alone: C is X Ws, and Y attention to it."""
     x = jnp.eye(D)[None, :T]
@@ -105,6 +109,7 @@ def test_slots_that_read_one_token_each_are_attention():
     assert_near(mixer.apply({'params': params}, x), MultiHead(heads=1).apply({'params': attention}, x))
 
 
+@pytest.mark.long
 def test_a_layer_adds_its_packed_tokens_to_the_slots_of_the_next():
     mixer = Luna(heads=N, slots=M)
     params = drawn(mixer)
@@ -118,6 +123,7 @@ def test_a_layer_adds_its_packed_tokens_to_the_slots_of_the_next():
     assert_near(second['handed']['slots'], params['params']['slots'] + slots + second['packed']['packed'].value)
 
 
+@pytest.mark.long
 def test_the_causal_form_is_its_equation():
     mixer = CausalLuna(heads=N, slots=M, value_width=3, chunk=4)
     params = drawn(mixer)

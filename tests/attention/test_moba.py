@@ -69,6 +69,7 @@ def test_it_is_the_equation(chosen, context):
         near(found[row][segments != 0], wanted[segments != 0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 def test_all_blocks_chosen_is_full_attention(context):
     variables = drawn(moba(1))
@@ -87,6 +88,7 @@ def test_a_later_token_changes_no_choice_before_it(later):
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.long
 def test_each_query_has_weight_in_so_many_blocks():
     module = moba(3)
     _, found = module.apply(drawn(module), X, ALONE, False, mutable=['pattern'])

@@ -164,6 +164,7 @@ def test_each_projection_is_initialised_as_the_matrix_it_stands_for():
     assert np.std(params['output']) == pytest.approx((4 * 32) ** -0.5, rel=0.05)
 
 
+@pytest.mark.long
 def test_fused_projections_give_the_numbers_of_separate_ones():
     params = params_of(changed(key_value_heads=2))
 

@@ -54,6 +54,7 @@ def test_it_is_the_equation(context):
     assert_equals_loop(MULTI_TOKEN, context, by_loops)
 
 
+@pytest.mark.long
 def test_at_first_it_is_multi_head_attention():
     module, _ = drawn(MULTI_TOKEN, X, PACKED)
     variables = jax.jit(lambda key: module.init(key, X, PACKED, False))(jax.random.key(1))

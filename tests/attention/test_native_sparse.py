@@ -105,6 +105,7 @@ def test_it_is_the_equation_by_segments(chosen, context):
             near(found[row][places], by_loops(exact, np.float64(X[row])[places], chosen))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 @pytest.mark.parametrize('branch', [1, 2], ids=['chosen', 'window'])
 def test_a_branch_that_sees_all_is_full_attention(branch, context):

@@ -5,6 +5,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from drawn import drawn
 
 from saccade.types import LayerContext
@@ -58,6 +59,7 @@ def test_it_is_the_equation():
         near(found[row], by_loops(exact, np.float64(X[row])))
 
 
+@pytest.mark.long
 def test_with_equal_factors_it_is_cosine_attention():
     (normalized, variables), (cosine, _) = drawn(NORMALIZED, X, CONTEXT), drawn(COSINE, X, CONTEXT)
     params, g = variables['params'], 1.3
@@ -67,6 +69,7 @@ def test_with_equal_factors_it_is_cosine_attention():
     near(found, whole(cosine, params | {'term_0': {'log_gain': log_gain}}))
 
 
+@pytest.mark.long
 def test_the_factors_start_at_one_and_are_stored_small():
     module, _ = drawn(NORMALIZED, X, CONTEXT)
     gain = module.init(jax.random.key(0), X, CONTEXT, False)['params']['gain']

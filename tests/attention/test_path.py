@@ -69,6 +69,7 @@ def test_steps_rewrite_cached_keys_and_keep_the_convolution():
     np.testing.assert_array_equal(gates, same)
 
 
+@pytest.mark.long
 def test_a_chunk_does_not_change_the_output():
     _, variables = drawn(PATH, X, PACKED)
     one, all_at_once = (drawn(PATH | {'chunk': chunk}, X, PACKED)[0] for chunk in (1, 64))

@@ -98,6 +98,7 @@ def test_its_gradients_are_those_of_the_loop():
             assert_near(one, other, F64_RELATIVE)
 
 
+@pytest.mark.long
 def test_with_keys_of_its_own_for_nothing_it_is_the_gated_delta_rule():
     q, k, v, _, _, log_decay = drawn(True)
     with jax.enable_x64(True):
@@ -111,6 +112,7 @@ def test_with_keys_of_its_own_for_nothing_it_is_the_gated_delta_rule():
         assert_near(memory.sums, after.sums, F64_RELATIVE)
 
 
+@pytest.mark.long
 def test_the_token_before_is_one_of_the_same_document_whatever_padding_is_between():
     before, newest = token_before(X, jnp.array(SEGMENTS), jnp.ones((B, D)), jnp.array([1, 2]))
     expected = np.zeros((B, T, D))
@@ -178,6 +180,7 @@ def time_mixing(p, segments, first):
     return y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('value_rank', [None, 3])
 def test_it_is_its_equations(value_rank):
     spec = SPEC | NORM | {'value_rank': value_rank}

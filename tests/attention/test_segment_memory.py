@@ -106,6 +106,7 @@ def test_gradients_stop_between_segments_for_tokens_and_not_for_weights(kernel):
         jax.tree.map(assert_near, ours(t)[0], full(t)[0])
 
 
+@pytest.mark.long
 def test_stepping_segment_by_segment_is_the_whole_in_a_state_of_one_segment_and_its_memory():
     module, params = build(changed(position=POSITIONS['waves']))(), params_of('waves')
     state, parts = module.init_state(X[:, :1], T), []

@@ -36,6 +36,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_the_output_is_the_scaled_sum_of_the_mixers_outputs():
     mixers = ATTENTION | {'heads': 2}, LINEAR
     module = side_by_side(*mixers, norm=None, scales=[0.5, -2.0])
@@ -44,6 +45,7 @@ def test_the_output_is_the_scaled_sum_of_the_mixers_outputs():
     assert_near(run(module, params), 0.5 * attended - 2.0 * read)
 
 
+@pytest.mark.long
 def test_normalised_outputs_are_averaged():
     mixers = ATTENTION | {'heads': 2}, LINEAR
     module = side_by_side(*mixers)

@@ -123,6 +123,7 @@ def assert_equal(case, context):
     jax.tree.map(near, found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('case', CASES)
 def test_output_loss_and_gradients_equal_the_masked_form(case):
     """In packed rows, with padding before and after."""
@@ -160,6 +161,7 @@ def test_steps_equal_the_masked_form_of_whole_rows(case):
     near(np.concatenate(outputs, axis=1)[real], expected[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('case', CASES)
 def test_the_pattern_is_that_of_the_masked_form_and_says_so(case):
     plain, gathered = both(CASES[case])
@@ -213,6 +215,7 @@ def gradients(attend):
     return jax.grad(lambda *given: jnp.square(attend(*given)).sum(), (0, 1, 2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('change', 'products'), [(lambda attend: attend, 2), (gradients, 6)], ids=['forward', 'both'])
 def test_the_heads_multiply_only_chosen_keys(change, products):
     """Two products forward, of scores and of values, and two backward for each of these."""

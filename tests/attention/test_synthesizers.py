@@ -64,6 +64,7 @@ def test_the_whole_matrix_is_that_of_two_factors():
     np.testing.assert_allclose(whole.apply({'params': others}, X), factors.apply({'params': params}, X), atol=1e-4)
 
 
+@pytest.mark.long
 def test_documents_in_a_row_have_positions_of_their_own():
     for spec in SPECS.values():
         module, params = drawn(spec)

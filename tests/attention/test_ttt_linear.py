@@ -78,6 +78,7 @@ SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise
 BACKBONES = {'TTTLinearBase': {}, 'TTTLinear': {'convolution': SHORT, 'gate': {'use': 'jax.nn:gelu'}}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', BACKBONES)
 def test_outputs_and_gradients_are_those_that_the_authors_code_gave(name):
     """Three mini-batches of 16 tokens, with and without convolutions and a gate."""
@@ -149,6 +150,7 @@ def trained(q, k, v, rate, factors, start, chunk=64, counts=(T,)):
     return jnp.concatenate(y, axis=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('counts', [(T,), (3, 1, 11, 1, 7)], ids=['at once', 'in parts'])
 @pytest.mark.parametrize('chunk', [1, 3, 64])
 def test_the_dual_form_is_descent_step_by_step(chunk, counts):
@@ -170,6 +172,7 @@ def test_its_gradients_are_those_of_descent_step_by_step():
         jax.tree.map(lambda one, other: assert_near(one, other, F64_RELATIVE), found, expected)
 
 
+@pytest.mark.long
 def test_a_pair_that_recurs_is_learnt():
     """The paper's training lowers its loss: keys and values that f can fit exactly are retrieved at the end."""
     random = np.random.default_rng(2)
@@ -188,6 +191,7 @@ def test_a_pair_that_recurs_is_learnt():
     assert losses[-3:].max() < 0.01
 
 
+@pytest.mark.long
 def test_without_steps_each_token_is_by_itself():
     """Factors of 0, from a trained bias of -1 or less: the memory stays the start of the document."""
     x = jnp.array(np.random.default_rng(3).normal(size=(2, 7, 8)), jnp.float32)
@@ -199,6 +203,7 @@ def test_without_steps_each_token_is_by_itself():
     assert np.abs(mixer.apply({'params': params}, x) - alone).max() > 0.01
 
 
+@pytest.mark.long
 def test_the_state_holds_the_mini_batch_that_has_not_ended_as_one_sum():
     """Decoding continues within a mini-batch; the number of its tokens does not change the size."""
     mixer, x = TTTLinear(heads=2), jnp.ones((1, 21, 8))

@@ -90,6 +90,7 @@ def test_outputs_of_spatial_gating_are_recorded_ones():
     np.testing.assert_allclose(y[0], RECORDED['spatial gating'], atol=1e-5)
 
 
+@pytest.mark.long
 def test_token_mixing_of_a_short_row_is_that_of_one_followed_by_zeros():
     x, mixer = jnp.asarray(normal(B, T, D), jnp.float32), TokenMixing(length=9, hidden=5)
     padded = jnp.pad(x, ((0, 0), (0, 2), (0, 0)))
@@ -97,6 +98,7 @@ def test_token_mixing_of_a_short_row_is_that_of_one_followed_by_zeros():
     assert_near(mixer.apply(params, x), y[:, :T])
 
 
+@pytest.mark.long
 def test_spatial_gating_starts_as_a_layer_of_each_token():
     x, mixer = jnp.asarray(normal(B, T, D), jnp.float32), SpatialGating(length=9)
     y, params = mixer.init_with_output(jax.random.key(0), x)

@@ -36,6 +36,7 @@ def test_it_changes_images_alone_by_the_key_of_the_row(augment):
     np.testing.assert_allclose(again['images'], found['images'][-2:], atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_shift_moves_the_image_and_0_enters():
     found = np.asarray(Shift(1)(KEYS, BATCH)['images'])
     moves = set()
@@ -68,6 +69,7 @@ def test_a_crop_scales_a_part_of_the_image_to_its_size():
     np.testing.assert_allclose(whole, IMAGES, atol=1e-5)
 
 
+@pytest.mark.long
 def test_mixup_mixes_neighbours_and_their_losses():
     found = Mixup(alpha=1.0)(KEYS, BATCH)
     share = found['share']
@@ -93,6 +95,7 @@ class _Sums:
         return {'pooled': images.sum(axis=(1, 3))[:, :3] * variables['params']['scale']}, {}
 
 
+@pytest.mark.long
 def test_the_task_augments_in_training_alone_and_weighs_mixed_losses():
     batch = BATCH | {'positions': jnp.zeros((B, 1), int), 'segments': jnp.ones((B, 1), int)}
     task, key = Classification(augment=(Part(Flip), Part(Mixup))), jax.random.key(7)

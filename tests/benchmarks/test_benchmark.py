@@ -263,6 +263,7 @@ def test_memory_grows_with_the_square_of_the_length_unless_it_is_blockwise():
         assert grown < 1.1 if 'blockwise' in name else 1.8 < grown < 2.2, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('mixer', 'low', 'high'), [*((name, 0.98, 1.02) for name in MIXERS if name != 'full'), ('full', 1.5, 2.0)]
 )
@@ -278,6 +279,7 @@ def test_sparse_mixers_need_two_lengths_of_a_block_or_more():
             sparse(lengths, 1)
 
 
+@pytest.mark.long
 def test_logits_in_chunks_take_less_memory_with_every_head(monkeypatch):
     monkeypatch.setattr('benchmarks.vocabulary.LENGTH', 128)
     monkeypatch.setattr('benchmarks.vocabulary.WIDTH', 8)

@@ -40,6 +40,7 @@ def test_states_are_keys_and_values_of_all_tokens_or_have_a_fixed_size():
         assert len({*found[name]}) == 1, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rounds', [0, 1])
 def test_every_layer_has_a_row_in_each_table(monkeypatch, rounds):
     chosen = ('multi_head', 'entmax', 'lstm')  # served in blocks; refuses them; without scores

@@ -91,6 +91,7 @@ def test_the_skip_connection_puts_the_identity_into_the_jacobian(name):
     assert bool((jacobian(*silent(name)) == np.eye(X.size)).all()) == found()[name].identity
 
 
+@pytest.mark.long
 def test_without_a_skip_connection_no_gradient_passes_silent_branches():
     assert not jacobian(*silent(NoResidual.__name__)).any()
 
@@ -182,6 +183,7 @@ def test_hyper_connections_read_different_streams_in_different_layers():
     assert firsts == {0, 1, 2, 3}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('dynamic', [True, False])
 def test_manifold_hyper_connections_without_dynamic_changes_are_pre_norm_in_every_stream(dynamic):
     block = toy(ManifoldHyperConnections, streams=3, dynamic=dynamic)

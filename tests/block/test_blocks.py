@@ -69,6 +69,7 @@ def test_post_norm():
     np.testing.assert_allclose(module.apply(params, X, CONTEXT, False), expected, atol=NEAR * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('use', 'identity'), [('block.pre_norm:PreNorm', True), ('block.post_norm:PostNorm', False)])
 def test_zeroed_branches_make_the_identity_of_a_pre_norm_block_alone(use, identity):
     module, params = block(use)

@@ -59,6 +59,7 @@ def test_the_output_is_the_mean_by_halting_probabilities_and_the_loss_counts_pas
     np.testing.assert_allclose(ponder.mean(), 0.5 * (len(shares) + shares[-1]), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_the_ponder_loss_pushes_towards_halting_early():
     module, params = block(-1.0, passes=4)
 

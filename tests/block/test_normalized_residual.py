@@ -43,6 +43,7 @@ def apply(block):
     return jax.jit(lambda params, x: block[0].apply({'params': params}, x, CONTEXT, False))
 
 
+@pytest.mark.long
 def test_it_is_the_equation_and_returns_vectors_of_norm_1(block, apply):
     _, params = block
     h = np.float64(X)

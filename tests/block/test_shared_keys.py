@@ -119,6 +119,7 @@ def test_one_layer_is_a_pre_norm_block():
     np.testing.assert_array_equal(in_steps(shared(1), params), in_steps(PRE_NORM, params))
 
 
+@pytest.mark.long
 def test_a_second_layer_beside_a_silent_first_is_a_pre_norm_block_with_the_keys_of_the_first():
     params = drawn(PRE_NORM)
     p = params['params']

@@ -29,6 +29,7 @@ def decoding(names):
     return [name for name in names if can(mixing()[name][0]).cached and can(mixing()[name][0]).causal]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', decoding(mixing()))
 def test_steps_with_pages_that_held_other_tokens_replay_the_whole(name):
     subject = subject_of(name)

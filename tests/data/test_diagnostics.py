@@ -423,6 +423,7 @@ class Says(nn.Module):
         raise NotImplementedError
 
 
+@pytest.mark.long
 def test_answers_count_and_nothing_else_does():
     labels = jnp.array([[IGNORED, 3, 4], [5, IGNORED, IGNORED], [IGNORED, IGNORED, IGNORED]])
     said = jnp.array([[9, 3, 9], [5, 9, 9], [9, 9, 9]])

@@ -99,6 +99,7 @@ def test_ordinary_names_are_no_leftovers(name):
     assert not is_leftover(name)
 
 
+@pytest.mark.long
 def test_gzip_is_bounded_while_it_is_unpacked(tmp_path):
     file = tmp_path / 'a.txt.gz'
     file.write_bytes(gzip.compress(b'a' * (1 << 27)))

@@ -162,6 +162,7 @@ def test_the_first_of_a_month_and_the_teens_have_their_own_letters():
     assert [form('fr', day, '{d}{er}') for day in (1, 2)] == ['1er', '2']
 
 
+@pytest.mark.long
 def test_each_form_of_each_language_tells_one_date_from_another():
     dates = [datetime.date(year, month, day) for year in (1999, 2001) for month in range(1, 13) for day in range(1, 29)]
     for language in LANGUAGES.values():
@@ -175,6 +176,7 @@ def test_forms_of_numbers_alone_mean_one_date(tmp_path):
         assert meant.setdefault(source, target) == target
 
 
+@pytest.mark.long
 def test_every_language_and_form_occurs(tmp_path):
     sources = ' '.join(source for source, _ in pairs(data((Dates, {}), train=800).prepare(tmp_path), 'train'))
     for sign in ('the twenty-', 'der ', 'le ', 'il ', ' de ', '/', '.', 'février', 'März', 'THE'):
@@ -210,6 +212,7 @@ def test_pairs_lie_in_the_bucket_of_the_shortest_rows_that_hold_them(tmp_path):
     assert not prepared.splits['validation'].buckets
 
 
+@pytest.mark.long
 def test_the_batches_of_buckets_have_the_shapes_that_are_said(tmp_path):
     made = data((Copy, dict(symbols=5, shortest=1, longest=20)), buckets=(8, 16))
     assert isinstance(made, Bucketed)

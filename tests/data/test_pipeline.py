@@ -131,6 +131,7 @@ def test_neighbours_in_the_order_are_strangers_in_the_data(seed):
     assert abs(np.corrcoef(rows[:-1], rows[1:])[0, 1]) < 4 / np.sqrt(count)
 
 
+@pytest.mark.long
 def test_the_seed_decides_the_order():
     assert _train(5, seed=1) == _train(5, seed=1)
     assert _train(5, seed=1) != _train(5, seed=2)

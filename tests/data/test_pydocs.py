@@ -153,6 +153,7 @@ def test_fingerprint_changes_with_the_sources(tmp_path):
     assert fingerprint(modules) != first
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures('one_package')
 def test_corpus_holds_topics_and_modules_in_order(tmp_path):
     corpus = open_corpus('pydocs', None, tmp_path)
@@ -163,6 +164,7 @@ def test_corpus_holds_topics_and_modules_in_order(tmp_path):
     assert ids['validation'] == [id for id in order if id not in ids['train']]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures('one_package')
 def test_validation_documents_are_the_same_whatever_is_installed(tmp_path, monkeypatch):
     splits = open_corpus('pydocs', None, tmp_path).splits

@@ -560,6 +560,7 @@ def test_answers_to_facts_stand_before_inside_and_across_the_ends_of_windows(sma
     assert all(seen[where] >= 5 for where in ('before', 'across', 'after', 'inside')), seen
 
 
+@pytest.mark.long
 def test_every_answer_to_a_fact_is_recovered_from_its_tokens(small_facts):
     for split in small_facts.values():
         assert not len(split.lost)
@@ -570,6 +571,7 @@ def test_every_answer_to_a_fact_is_recovered_from_its_tokens(small_facts):
         assert found == {number: set(split.gold(number)) for number in range(split.targets)}
 
 
+@pytest.mark.long
 def test_facts_are_the_same_whenever_they_are_generated():
     def made(split):
         return list(facts.examples(split))

@@ -46,6 +46,7 @@ def test_every_process_writes_the_same_files(tmp_path):
     assert first.keys() == {'WordPiece', 'Unigram'}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('make', TRAINERS)
 def test_what_was_learned_from_much_text_is_saved_to_the_last_digit(make, tmp_path):
     tokenizer = make(900).train([SOURCE.read_text()])

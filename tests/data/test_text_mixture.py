@@ -50,6 +50,7 @@ def train(prepared, count, start=0, **share):
     return found
 
 
+@pytest.mark.long
 def test_rows_are_in_proportion_to_the_weights_in_every_batch(mixture):
     prepared = mixture(('a', 40, 3), ('b', 8, 1))
     assert [batch.count('a') for batch in train(prepared, 20)] == [6] * 20
@@ -67,6 +68,7 @@ def test_each_source_has_epochs_of_its_own(mixture):
     assert sum(prepared.processor.decode(row[1:2]) == 'b' for row in seen) == 16
 
 
+@pytest.mark.long
 def test_resuming_is_exact_and_shares_of_processes_join(mixture):
     prepared = mixture(('a', 40, 2), ('b', 8, 1))
     whole = train(prepared, 9)

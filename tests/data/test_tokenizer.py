@@ -275,6 +275,7 @@ def test_a_panic_of_the_library_is_one_line_and_prints_nothing(tmp_path, capfd, 
     assert capfd.readouterr().err == ''
 
 
+@pytest.mark.long
 def test_a_panic_while_encoding_is_one_line(tmp_path):
     file = tmp_path / 'tokenizer.json'
     regex = {'type': 'Split', 'pattern': {'Regex': '(a+)+$'}, 'behavior': 'Isolated', 'invert': False}

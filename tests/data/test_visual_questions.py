@@ -66,6 +66,7 @@ def test_shapes_are_told_apart_by_their_outlines():
     np.testing.assert_array_equal(shape_mask('cross', 6), shape_mask('cross', 6).T)
 
 
+@pytest.mark.long
 def test_the_pixels_have_the_answer_that_the_question_asks_for(prepared):
     for split in prepared.splits.values():
         for number in range(200):
@@ -124,6 +125,7 @@ def test_rows_have_the_answer_between_start_and_stop_and_the_pixels_of_the_image
     assert not split.rows.padding()['images'].any()
 
 
+@pytest.mark.long
 def test_a_question_is_a_function_of_seed_split_and_number(prepared, tmp_path):
     fewer = VisualQuestions(**TEXT, images=images(24), train=400, validation=50).prepare(tmp_path)
     assert list(fewer.splits['validation'].questions) == prepared.splits['validation'].questions[:50]

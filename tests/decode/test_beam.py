@@ -157,6 +157,7 @@ def test_beams_find_likelier_texts_than_greedy_does(log_p):
     assert any(ours > theirs + CLOSE for ours, theirs in zip(best, greedy, strict=True))
 
 
+@pytest.mark.long
 def test_no_text_has_an_end_token_and_scores_fall():
     for row in found_by(Beam(beams=4, alpha=0.6)):
         assert all(END not in text for text, _ in row)

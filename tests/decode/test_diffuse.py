@@ -29,6 +29,7 @@ def shares(tokens, vocabulary):
     return (tokens[:, None] == sequences(vocabulary)).all(axis=-1).mean(axis=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('vocabulary', [3, 4])
 def test_samples_have_the_distribution_of_the_data(vocabulary):
     tokens, _ = sampled(vocabulary, rows=2**13, steps=128)
@@ -47,6 +48,7 @@ def test_one_step_draws_the_tokens_independently():
     assert passes == 1
 
 
+@pytest.mark.long
 def test_a_token_that_is_not_masked_stays_and_is_conditioned_on():
     tokens, _ = sampled(4, rows=2**13, steps=128, hidden=(True, False, True))
     assert (tokens[:, 1] == 0).all()
@@ -65,6 +67,7 @@ def test_greedy_samples_have_the_most_probable_tokens_that_may_be_sampled():
     assert (tokens[:, 2] == joint_of(4)[:3].argmax()).all()
 
 
+@pytest.mark.long
 def test_a_text_is_continued(encoder, words):
     diffuser, key = Diffuser(*encoder, words, steps=4), jax.random.key(0)
     samples, passes = diffuser.write('the dog', key, max_tokens=3, samples=2)

@@ -169,6 +169,7 @@ def test_neighbours_are_those_of_the_embedding(embedder, encoder, words):
     assert len(embedder.nearest('[MASK]', 100)) == words.size - 1
 
 
+@pytest.mark.long
 def test_a_token_may_be_named_by_its_spelling_or_by_its_text(encoder):
     pieces = BPE(280, end=None, specials=BERT).train(['a dog, the dog, dog'])
     embedder = Embedder(*make(encoder_spec(vocabulary=280)), pieces)

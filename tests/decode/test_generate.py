@@ -148,6 +148,7 @@ def size_of(line):
     return math.prod(int(size) for size in re.search(r'= \w+\[([\d,]*)\]', line)[1].split(',') if size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('prompt', 'max_tokens', 'message'),
     [

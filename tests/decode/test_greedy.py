@@ -51,6 +51,7 @@ def test_it_equals_the_plain_loop_token_for_token(greedy):
     assert greedy == [plainly(source, MODEL.context_length) for source in SOURCES]
 
 
+@pytest.mark.long
 def test_rows_end_before_their_end_token_at_different_lengths(greedy):
     lengths = {len(ids) for ids in greedy}
     assert len(lengths) > 1
@@ -67,6 +68,7 @@ def test_a_bound_is_kept():
     ]
 
 
+@pytest.mark.long
 def test_a_row_does_not_depend_on_the_others(greedy):
     alone = Greedy()(MODEL, PARAMS, batch(SOURCES[2:3]))
     assert alone.tokens[0, : alone.counts[0]].tolist() == greedy[2]

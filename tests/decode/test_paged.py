@@ -98,6 +98,7 @@ def test_rows_that_end_return_their_pages_and_others_use_them(rotary):
         generate_paged(model, params, *given, paging=Paging(4, least - 1))
 
 
+@pytest.mark.long
 def test_a_pool_that_cannot_be_enough_is_refused_before_anything_is_compiled(rotary):
     given = *rotary, 16 * [COMMON], SAMPLED, NEW, KEY
     with pytest.raises(UserError, match='a pool of 49 pages is too small: 16 texts of 30 new tokens') as refused:

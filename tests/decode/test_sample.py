@@ -107,6 +107,7 @@ def test_a_sample_is_built_from_a_config_and_checked():
         Sample(tokens=0)
 
 
+@pytest.mark.long
 def test_an_encoder_is_no_writer_and_says_what_it_can_do(encoder, words):
     with pytest.raises(UserError, match=r'cannot generate from left to right; launch/fill_mask.py --turns=4'):
         Writer(*encoder, words, Sampler(0.0))

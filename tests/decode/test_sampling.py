@@ -81,6 +81,7 @@ def test_more_tokens_than_there_are_keeps_all():
     assert np.isfinite(keep_top_k(make_logits(2, 4), 10 * V)).all()
 
 
+@pytest.mark.long
 def test_filters_follow_one_another_after_the_temperature():
     logits = make_logits(3, 50)
     kept = np.asarray(Sampler(0.5, top_k=9, top_p=0.95, min_p=0.02).filtered(logits))

@@ -83,6 +83,7 @@ def test_a_text_that_is_too_long_is_refused_by_its_number():
         next(translations)
 
 
+@pytest.mark.long
 def test_a_model_that_reads_nothing_is_refused(learned):
     with pytest.raises(UserError, match='Decoder is not a Seq2Seq'):
         Translator(*learned, TOKENIZER, FRAME, Greedy())

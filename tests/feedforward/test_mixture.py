@@ -163,6 +163,7 @@ def test_expert_choice_takes_the_likeliest_tokens_of_each_expert(experts, active
     assert reported['metrics', 'overflow'] == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('router', [CHOICE, {**CHOICE, 'renormalised': False}, EXPERTS_CHOOSE])
 def test_one_expert_is_the_dense_layer(router):
     module = build(spec(1, 1, router))()
@@ -170,6 +171,7 @@ def test_one_expert_is_the_dense_layer(router):
     assert_near(applied(module, params)[0], alone(MLP, params['expert'], 0, X.reshape(TOKENS, D)).reshape(X.shape))
 
 
+@pytest.mark.long
 def test_all_experts_with_equal_gates_are_their_mean():
     module = build(spec(4, 4))()
     params = drawn(module)
@@ -255,6 +257,7 @@ def test_capacity_binds_in_training_alone():
     assert np.abs(applied(module, params, train=True)[0] - applied(free, params, train=True)[0]).max() > 0.01
 
 
+@pytest.mark.long
 def test_no_token_depends_on_a_later_one_of_its_row_where_room_is_bounded():
     module = build(spec(3, 2, {**CHOICE, 'capacity': 0.6}))()
     params = drawn(module)
@@ -369,6 +372,7 @@ def test_gradients_reach_the_router_and_every_expert_that_is_used(router):
     assert (np.abs(ours['expert']['up']).max(axis=(-2, -1)) > 0).all()
 
 
+@pytest.mark.long
 def test_experts_start_unlike_each_other():
     up = jax.jit(build(spec(4, 2))().init, static_argnums=2)(KEY, X, False)['params']['expert']['up']
     assert np.std(up) == pytest.approx(D**-0.5, rel=0.2)
@@ -415,6 +419,7 @@ def test_without_noise_routes_are_the_same_whatever_the_key():
     np.testing.assert_array_equal(run(1), run(2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('capacity', [None, 2.0])
 def test_experts_drop_out_independently(capacity):
     """Each of two experts returns its dropout of ones with a gate of a half."""
@@ -426,6 +431,7 @@ def test_experts_drop_out_independently(capacity):
     assert set(np.round(np.asarray(y)).astype(int).flat) == {0, 1, 2}
 
 
+@pytest.mark.long
 def test_padding_is_routed_as_any_token_and_disturbs_none():
     """A feed-forward layer is not told of padding: it counts in the shares, and only there."""
     module = build(spec(4, 2))()
@@ -501,6 +507,7 @@ def test_what_is_no_router_is_refused():
         build(spec(4, 2, MLP))
 
 
+@pytest.mark.long
 def test_a_shared_expert_may_have_a_gate():
     layer = build(spec(4, 2, shared=GATED, shared_gate={'use': 'jax.nn:sigmoid'}))()
     params = drawn(layer)

@@ -61,6 +61,7 @@ def test_log_probabilities_have_a_rank_above_that_of_one_softmax():
     assert ranks[1] > D + 2
 
 
+@pytest.mark.long
 def test_a_decoder_gives_log_probabilities_and_the_loss_by_chunks_is_that_of_the_whole():
     model = build({**DECODER, 'output': MIXTURE})()
     tokens = jnp.array(np.random.default_rng(3).integers(0, V, (B, T)))

@@ -36,6 +36,7 @@ def normal(shape, seed):
     return jnp.array(np.random.default_rng(seed).normal(size=shape), jnp.float32)
 
 
+@pytest.mark.long
 def test_it_is_the_mixture_of_the_vocabulary_and_the_source():
     source, weights = jnp.array([[3, 1, 3, 8, 0], [2, 2, 2, 5, 7]]), jax.nn.softmax(normal((B, T, S), 0))
     projection = OutputProjection(normal((B, T, D), 1), normal((V, D), 2), tied=True)
@@ -63,6 +64,7 @@ def drawn(**more):
     return model, {'params': jax.tree.map(lambda leaf: normal(leaf.shape, 5), params)}, given
 
 
+@pytest.mark.long
 def test_steps_are_the_whole_and_padding_is_not_copied():
     model, params, (source, read, tokens, context) = drawn()
     whole = model.apply(params, source, read, tokens, context)

@@ -5,6 +5,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from saccade.build import build
 from saccade.head.span_boundary import SpanBoundary
@@ -36,6 +37,7 @@ def normed(h, p):
     return p['scale'] * (h - h.mean()) / np.sqrt(h.var() + 1e-6) + p['bias']
 
 
+@pytest.mark.long
 def test_a_hidden_token_is_predicted_from_the_boundaries_of_its_span_and_its_place():
     module, params = head()
     found = module.apply({'params': params}, X, READING)
@@ -49,12 +51,14 @@ def test_a_hidden_token_is_predicted_from_the_boundaries_of_its_span_and_its_pla
         np.testing.assert_allclose(found[b, m], np.float64(TABLE) @ h + p['bias'], atol=2e-3)
 
 
+@pytest.mark.long
 def test_the_hidden_tokens_themselves_are_not_read():
     module, params = head()
     reach = jax.jacobian(lambda x: module.apply({'params': params}, x, READING)[0, :3].sum())(X)[0]
     assert (np.abs(reach).max(axis=-1) > 0).tolist() == [False, False, True, False, False, False, True, False, False]
 
 
+@pytest.mark.long
 def test_spans_are_whole_words_of_geometric_lengths_up_to_the_share():
     rows, length = 600, 100
     words = np.zeros((rows, length), np.int32)
@@ -73,6 +77,7 @@ def test_spans_are_whole_words_of_geometric_lengths_up_to_the_share():
     assert (halves[..., 0] != halves[..., 1]).sum(axis=1).max() <= 1  # the last span alone may cut a word
 
 
+@pytest.mark.long
 def test_the_experiment_adds_the_loss_of_boundaries():
     small = ('model.width=16', 'model.layers=1', 'model.vocabulary=200', 'batch_size=4')
     made = Experiment.of(load_config('experiments/masked_lm/spanbert_tiny.py', [f'--config.{each}' for each in small]))

@@ -100,6 +100,7 @@ def test_bert_is_its_equations_with_and_without_the_prefix(bert, prefix):
         np.testing.assert_allclose(found['pooled'][row], expected['pooled'], atol=TOLERANCE)
 
 
+@pytest.mark.long
 def test_the_published_bert_has_older_names_a_copy_a_buffer_and_a_head_too_many(bert):
     expected = load(bert.write()).params
     for name in [name for name in bert.tensors if 'LayerNorm' in name]:

@@ -249,6 +249,7 @@ def test_a_tied_copy_that_differs(gpt2):
     refused(gpt2.write(), "tensor 'lm_head.weight' differs from 'wte.weight', to which config.json ties it")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('key', 'value', 'words'),
     [

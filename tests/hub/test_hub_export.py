@@ -191,6 +191,7 @@ def test_without_a_family_named_the_model_is_the_same(name, tmp_path):
     assert_same(load(tmp_path / 'out').params, params)
 
 
+@pytest.mark.long
 def test_shards_of_a_size_and_types_of_tensors(tmp_path):
     model, params = made(LLAMA)
     export(Source(model, params), tmp_path / 'one', Format(dtype='bfloat16', shard=700))
@@ -291,6 +292,7 @@ def test_a_named_family_says_what_it_lacks(tmp_path):
         export(Source(*made(GPT2)), tmp_path / 'out', Format('bert'))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('name', 'changes'),
     [
@@ -320,6 +322,7 @@ def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.long
 def test_layers_of_a_kind_that_the_family_lacks(tmp_path):
     """A kind of layer that the config names, a list of another length, and a block without its norm."""
     for kinds, words in (
@@ -336,6 +339,7 @@ def test_layers_of_a_kind_that_the_family_lacks(tmp_path):
         export(Source(model, {}), tmp_path / 'out', Format('modernbert'))
 
 
+@pytest.mark.long
 def test_sinusoids_are_written_as_a_table(tmp_path):
     """Pegasus holds our translation models with norms before the branches, whose sines and cosines alternate."""
     model = made(SMALL['pegasus'])[0]
@@ -368,6 +372,7 @@ def test_a_family_from_outside_the_package(tmp_path, monkeypatch):
     assert_same(back.params, params)
 
 
+@pytest.mark.long
 def test_the_end_of_a_caption_is_named_where_clip_pools_it(tmp_path):
     tokenizer = WordPiece(vocabulary=60, end=None, specials=BERT).train(['a red square', 'a blue circle'] * 5)
     model, params = made(SMALL['clip'] | {'text_config': WORDS | {'vocab_size': 60}})
@@ -423,6 +428,7 @@ def test_an_unknown_type_of_tensors():
         Format(dtype='int8')
 
 
+@pytest.mark.long
 def test_the_names_of_classes_are_written(tmp_path):
     model, params = made(SMALL['bert, BertForSequenceClassification'])
     names = {'id2label': {0: 'no', 1: 'yes'}, 'label2id': {'no': 0, 'yes': 1}}

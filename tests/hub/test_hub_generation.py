@@ -30,6 +30,7 @@ def write(path, **settings):
     path.write_text(json.dumps(settings))
 
 
+@pytest.mark.long
 def test_generation_config_replaces_config_json(llama):
     llama.config |= {'eos_token_id': 5, 'suppress_tokens': [3]}
     assert load(llama.write()).generation.items() >= {'bos_token_id': 1, 'eos_token_id': 5}.items()
@@ -77,6 +78,7 @@ def test_a_chat_template_of_another_form_is_refused(words, found):
         load(words)
 
 
+@pytest.mark.long
 def test_a_folder_in_bfloat16_generates_and_embeds(words):
     found = {dtype: saccade.load(str(words), dtype=dtype) for dtype in ('float32', 'bfloat16')}
     rounded = jax.tree.map(lambda leaf: np.asarray(leaf, jnp.bfloat16), found['float32'].params)

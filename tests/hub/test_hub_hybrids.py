@@ -30,6 +30,7 @@ def test_the_published_config_numbers_layers_from_one_and_has_dense_layers_first
     assert described(tmp_path, published | {'linear_attn_config': LINEAR, 'first_k_dense_replace': 2}) == wanted
 
 
+@pytest.mark.long
 def test_the_convolution_is_three_tensors(tmp_path):
     model, params = made(KIMI | {'num_hidden_layers': 1})
     export(Source(model, params), tmp_path / 'out')
@@ -75,6 +76,7 @@ def test_what_cannot_be_represented_is_refused(tmp_path, config, words):
         described(tmp_path, config)
 
 
+@pytest.mark.long
 def test_a_model_that_differs_is_refused_by_the_field(tmp_path):
     model = made(KIMI | {'num_hidden_layers': 1})[0]
     block = model['block'].replace(mixer=model['block']['mixer'].replace(negative_eigenvalues=True))

@@ -49,6 +49,7 @@ def test_siglip_and_clip_have_the_defaults_of_their_classes(tmp_path):
     assert found['text']['block']['mixer']['heads'] == 8
 
 
+@pytest.mark.long
 def test_new_heads_of_images_are_put_on_the_tower_of_images_if_it_is_their_model(tmp_path):
     image = spec(tmp_path, SIGLIP)['image']
     read, part = under_heads(tmp_path, ('pooled',), 'ForImageClassification')

@@ -84,6 +84,7 @@ def test_a_number_that_is_not_finite_is_found_in_any_type(llama, dtype):
             load(llama.write())
 
 
+@pytest.mark.long
 def test_parameters_have_the_type_that_is_asked_for(llama):
     found, exact = load(llama.write(), dtype='bfloat16').params, load(llama.path).params
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(exact), strict=True):

@@ -120,6 +120,7 @@ def test_the_feedforward_layer_of_t5(tmp_path, settings, function, gated):
     assert inner['use'] == ('feedforward.gated:Gated' if gated else 'feedforward.mlp:MLP')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['t5', 'mt5'])
 def test_the_encoder_of_t5_tags_and_both_towers_answer(tmp_path, name):
     (tmp_path / 'config.json').write_text(json.dumps(T5 | {'model_type': name}))
@@ -138,6 +139,7 @@ def test_what_version_5_writes_of_t5_1_1_is_untied_although_it_says_tied(tmp_pat
     np.testing.assert_array_equal(found.params['decoder']['head'], folder.tensors['lm_head.weight'].T)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('dtype', [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_stored_positions_of_marian_are_the_sinusoids_or_are_refused(marian, dtype):
     angle = np.arange(9)[:, None] / 10000 ** (np.arange(0, D, 2) / D)

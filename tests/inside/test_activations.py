@@ -61,6 +61,7 @@ def plain():
     return inside, *inside.run('*')
 
 
+@pytest.mark.long
 def test_activations_obey_the_equations_of_a_block(plain):
     _, _, found = plain
     for layer in range(L):

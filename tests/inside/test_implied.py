@@ -64,6 +64,7 @@ def test_of_softmax_attention_it_is_the_attention_weights(mask):
     assert_near(implied_pattern(*jax.vjp(lambda v: scoring.attend(q, k, v)[0], v)), scoring.attend(q, k, v)[1])
 
 
+@pytest.mark.long
 def test_of_linear_attention_it_is_products_of_features_over_their_sum():
     module, variables = drawn(multi_head('attention.linear:Linear'))
     q, k = (np.where(x > 0, x + 1, np.exp(x)) for x in projected(variables, 'query', 'key'))
@@ -71,6 +72,7 @@ def test_of_linear_attention_it_is_products_of_features_over_their_sum():
     assert_near(implied(module, variables), products / products.sum(axis=-1, keepdims=True))
 
 
+@pytest.mark.long
 def test_of_retention_it_is_products_that_decay():
     module, variables = drawn(RETENTION)
     q, k = projected(variables, 'query', 'key')
@@ -79,6 +81,7 @@ def test_of_retention_it_is_products_that_decay():
     assert_near(implied(module, variables), decay * (q @ np.swapaxes(k, -1, -2)) / np.sqrt(D // N))
 
 
+@pytest.mark.long
 def test_of_the_delta_rule_it_is_what_later_keys_leave_of_a_value():
     module, variables = drawn(DELTA)
     q, k, v = projected(variables, 'query', 'key', 'value')

@@ -297,6 +297,7 @@ def test_taps_that_nobody_asks_for_are_not_in_the_program(kind, monkeypatch):
     assert program() == with_taps
 
 
+@pytest.mark.long
 def test_names_count_layers_and_tell_directions():
     names = {*translating('bahdanau', GRU).places}
     gates = ('candidate', 'reset_gate', 'state', 'update_gate')

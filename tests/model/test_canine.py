@@ -82,6 +82,7 @@ def test_hashes_that_do_not_divide_the_width_are_refused():
         module.init(jax.random.key(0), TOKENS, CONTEXT, 8, None)
 
 
+@pytest.mark.long
 def test_the_highest_code_point_does_not_overflow():
     module = build({'use': 'embed.hashed:HashedEmbedding', 'hashes': 16, 'buckets': 16384})()
     codes = jnp.array([[0x10FFFF]])
@@ -90,6 +91,7 @@ def test_the_highest_code_point_does_not_overflow():
     assert found[0][0, 0, 15] == tables[15, 0x110000 * 223 % 16384, 0]
 
 
+@pytest.mark.long
 def test_molecules_are_groups_of_characters_after_the_first_character():
     model, variables = opened()
     params = variables['params']
@@ -102,6 +104,7 @@ def test_molecules_are_groups_of_characters_after_the_first_character():
     np.testing.assert_array_equal(of_molecules.positions[0], range(4))
 
 
+@pytest.mark.long
 def test_characters_see_their_molecule_and_their_neighbours():
     model, variables = opened()
     kernel = np.asarray(variables['params']['character_kernel'])

@@ -159,6 +159,7 @@ def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
     assert_near(changed, logits_of(decoder(tied=False), {'params': scaled}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('tied', [True, False])
 def test_an_embedding_of_another_width_is_projected_in_and_out(tied):
     E, random = 5, np.random.default_rng(3)

@@ -166,6 +166,7 @@ def test_what_cannot_be_is_refused(changes, words):
         made(**changes)
 
 
+@pytest.mark.long
 def test_a_hidden_layer_of_a_head_has_a_norm_after_its_activation():
     head = {**HEAD, 'activation': {'use': 'jax.numpy:tanh'}, 'hidden_norm': NORM, 'hidden_bias': False}
     model = build({'use': 'head.each_token:EachToken', **head})()

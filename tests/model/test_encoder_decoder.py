@@ -332,6 +332,7 @@ def test_weights_over_the_source_are_reported_by_layer():
     np.testing.assert_array_equal(weights[:, 1, ..., 4:], 0.0)
 
 
+@pytest.mark.long
 def test_the_encoder_has_the_parameters_of_an_encoder_alone():
     alone = build(spec()['encoder'])()
     expected = jax.eval_shape(lambda: alone.init(jax.random.key(0), SOURCE, READ, False))['params']

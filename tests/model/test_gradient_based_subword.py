@@ -35,6 +35,7 @@ def by_hand(x, w, calibrated):
     return np.array([y[start : start + 2].mean(axis=0) for start in range(0, len(x), 2)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('calibrated', [False, True])
 def test_it_is_the_loop_over_blocks_of_what_is_real(calibrated):
     module, w = build({**SPEC, 'calibrated': calibrated})(), np.random.default_rng(2).normal(size=E)
@@ -47,6 +48,7 @@ def test_it_is_the_loop_over_blocks_of_what_is_real(calibrated):
     np.testing.assert_array_equal(context.positions, [[0, 1, 2, 3], [0, 1, 2, 0]])
 
 
+@pytest.mark.long
 def test_blocks_of_one_character_without_a_stride_are_the_characters():
     module = build({**SPEC, 'blocks': 1, 'stride': 1})()
     found, context = module.apply({'params': {'choice': jnp.ones((E, 1))}}, TOKENS, CONTEXT, E, TABLE)
@@ -54,6 +56,7 @@ def test_blocks_of_one_character_without_a_stride_are_the_characters():
     np.testing.assert_array_equal(context.segments, SEGMENTS)
 
 
+@pytest.mark.long
 def test_an_encoder_reads_shorter_rows_and_padding_changes_nothing():
     mixer = {'use': 'attention.multi_head:MultiHead', 'heads': 2}
     size = 5

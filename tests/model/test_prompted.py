@@ -26,6 +26,7 @@ SPEC = {
 PROMPT = {'use': 'embed.prompt:Prompt', 'count': M, 'embed': {'use': 'embed.token:TokenEmbedding'}}
 
 
+@pytest.mark.long
 def test_a_prompt_of_the_vectors_of_tokens_is_these_tokens_in_front():
     plain, prompted = build(SPEC)(), build({**SPEC, 'embed': PROMPT})()
     tokens = jnp.array(np.random.default_rng(0).integers(0, V, (B, T)))

@@ -207,6 +207,7 @@ def test_it_is_a_sequence_to_sequence_model():
     assert lacking(build(spec('Bahdanau')).target, Seq2Seq) == []
 
 
+@pytest.mark.long
 def test_a_copied_state_is_the_one_that_the_encoder_ended_with():
     model, params = trained('initial context', bidirectional=False, bridge='copied:Copied', layers=1)
     state = read(model, params)

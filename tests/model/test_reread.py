@@ -22,6 +22,7 @@ def towers():
     return {'encoder': encoder, 'decoder': {**decoder, 'use': 'model.decoder:Decoder', 'norm': NORM, 'block': block}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('start', [4, None])
 def test_it_has_the_states_of_one_that_writes_what_it_read(start):
     model = build(
@@ -48,6 +49,7 @@ def test_it_has_the_states_of_one_that_writes_what_it_read(start):
     near(found['pooled'], (hidden @ head['output'] + head['output_bias'])[jnp.arange(2), ends])
 
 
+@pytest.mark.long
 def test_a_head_of_the_whole_text_reads_its_last_end():
     ends = jnp.array([[0, 1, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
     tokens = jnp.where(ends == 1, V - 1, TOKENS % (V - 1))

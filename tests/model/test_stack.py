@@ -88,6 +88,7 @@ def test_however_it_is_run_the_numbers_are_the_same(run):
     assert_near(outputs_and_gradients(run), outputs_and_gradients('unrolled'))
 
 
+@pytest.mark.long
 def test_gradients_of_unrolled_layers_are_stacked_once():
     """The gradient of a slice would be a stack of zeros but for one layer: L of them would be added up."""
     gradient = jax.grad(lambda params: stack().apply(params, X, CONTEXT, False).sum())
@@ -420,6 +421,7 @@ def test_values_of_the_first_layer_reach_all_others_in_whole_sequences_and_in_st
     assert_near(jnp.concatenate(found, axis=1), whole)
 
 
+@pytest.mark.long
 def test_values_are_a_mean_of_the_layers_own_and_of_the_first_layers():
     """Values are linear in their kernel, so that multi-head attention with the mean of two kernels is the same."""
     plain = block(dropout=0.0)['mixer']
@@ -562,6 +564,7 @@ def by_groups(run, size, **more):
     })()  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('run', 'size'), [('scanned', 2), ('unrolled', 3)])
 def test_attention_residuals_by_groups_and_before_the_head_are_their_equations_in_whole_and_in_steps(run, size):
     model = by_groups(run, size, before_head=True)
@@ -580,6 +583,7 @@ def test_attention_residuals_by_groups_and_before_the_head_are_their_equations_i
     np.testing.assert_allclose(jnp.concatenate(found, axis=1), whole, rtol=0, atol=1e-5 * np.abs(whole).max())
 
 
+@pytest.mark.long
 def test_attention_residuals_of_groups_of_another_size_are_refused():
     model = by_groups('unrolled', 2, group=3)
     with pytest.raises(UserError, match="'added' is a sum over 2 layers in earlier layers, over 3 here"):

@@ -334,6 +334,7 @@ def test_memory_grows_linearly_with_a_sink_and_with_sigmoid(softmax):
     assert exponent('blocks', TABLE, softmax, (512, 1024, 2048, 4096)) < LINEAR_EXPONENT
 
 
+@pytest.mark.long
 def test_memory_of_the_plain_path_grows_quadratically():
     assert exponent('matrix', TABLE) > QUADRATIC_EXPONENT
 
@@ -344,6 +345,7 @@ def largest_buffer(by, T):
     return max(np.prod([int(size) for size in shape.split(',')]) for shape in re.findall(r'\w\[([\d,]+)\]', text))
 
 
+@pytest.mark.long
 def test_the_compiled_program_holds_no_matrix_of_weights():
     assert largest_buffer('blocks', 1024) < 1024 * 1024 < largest_buffer('matrix', 1024)
 

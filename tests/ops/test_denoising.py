@@ -92,6 +92,7 @@ def test_what_is_read_and_what_is_written_make_the_row(denoiser, seed):
             assert restored(*stripped(denoiser, source, target)) == row
 
 
+@pytest.mark.long
 def test_sentinels_come_in_order_and_one_follows_the_last_span(denoiser):
     for row, source, target in denoised(denoiser):
         if len(row) < 2:

@@ -213,6 +213,7 @@ def test_elu_plus_one_is_positive_where_its_sum_would_round_to_zero():
     assert jax.vmap(jax.grad(linear_attention.elu_plus_one))(x).min() > 0
 
 
+@pytest.mark.long
 def test_a_memory_that_is_not_written_stays():
     x, ones = drawn(6), np.ones((B, 6), int)
     _, state = FORMS['correct'](x, ones, 4)
@@ -258,6 +259,7 @@ def test_the_delta_rule_calls_no_triangular_solve():
     assert count_primitive(gradient, 'dot_general', x) > 0
 
 
+@pytest.mark.long
 def test_gamma_one_is_linear_attention_without_a_normaliser():
     x, ones = drawn(9), np.ones((B, 9), int)
     y, _ = FORMS['retain']({**x, 'log_decay': 0 * x['log_decay'], 'signed_q': x['q'], 'signed_k': x['k']}, ones, 4)
@@ -266,6 +268,7 @@ def test_gamma_one_is_linear_attention_without_a_normaliser():
     assert_near(y, normalised * totals.reshape(B, 9, N, 1))
 
 
+@pytest.mark.long
 def test_levels_that_were_never_reached_are_finite():
     x = drawn(5)
     _, state = FORMS['attend'](x, np.zeros((B, 5), int), 2)

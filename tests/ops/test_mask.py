@@ -169,6 +169,7 @@ def test_live_is_false_of_every_empty_block_of_a_grid(name, size):
     assert not all(mask.live(q, k) for q, k in blocks)
 
 
+@pytest.mark.long
 def test_random_blocks_are_as_many_as_asked_for_and_the_same_again():
     allowed = np.asarray(RandomBlocks(4, 2, 40, seed=1)(jnp.arange(40), jnp.arange(40)))
     blocks = allowed[::4, ::4]
@@ -180,6 +181,7 @@ def test_random_blocks_are_as_many_as_asked_for_and_the_same_again():
     assert (other != allowed).any()
 
 
+@pytest.mark.long
 def test_random_blocks_before_the_query_do_not_hang_on_the_length():
     short, long = (RandomBlocks(4, 2, length, seed=1, before=True) for length in (20, 40))
     allowed = np.asarray(long(jnp.arange(40), jnp.arange(40)))

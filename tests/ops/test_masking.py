@@ -29,6 +29,7 @@ def chosen(choose, words=WORDS, share=SHARE, keys=KEYS):
     return found, marks
 
 
+@pytest.mark.long
 @both
 def test_special_tokens_and_padding_are_never_chosen_and_no_token_twice(choose):
     _, marks = chosen(choose)
@@ -64,6 +65,7 @@ def test_a_word_longer_than_the_share_is_chosen_as_far_as_it_reaches():
     np.testing.assert_array_equal(marks.sum(axis=-1), round(SHARE * 20))
 
 
+@pytest.mark.long
 @both
 def test_a_short_row_has_one_and_a_row_of_nothing_none(choose):
     words = jnp.zeros((2, T), int).at[0, 1].set(1)
@@ -79,6 +81,7 @@ def test_a_row_has_the_same_tokens_chosen_wherever_it_stands_in_a_batch(choose):
     np.testing.assert_array_equal(found.at, again.at[::-1])
 
 
+@pytest.mark.long
 def test_tokens_become_the_mask_any_token_or_stay():
     tokens = jnp.full((B, 100), 7)
     new = np.asarray(corrupt(KEYS, tokens, jnp.full(B, MASK), V, (0.8, 0.1)))

@@ -138,6 +138,7 @@ def test_weights_are_those_before_dropout():
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=NEAR)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', [Causal(), Window(1) & SameSegment(SEGMENTS, SEGMENTS)])
 def test_chunks_of_queries_make_no_difference(mask):
     scoring = Scoring(mask, (Softcap(2.0),))

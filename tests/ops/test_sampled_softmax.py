@@ -37,6 +37,7 @@ def test_tokens_are_drawn_by_the_chances_that_correct_them():
     np.testing.assert_allclose(shares, chances(jnp.arange(V), V), atol=4e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('tied', [False, True])
 def test_the_normaliser_is_unbiased(tied):
     given = projection(tied)
@@ -47,6 +48,7 @@ def test_the_normaliser_is_unbiased(tied):
     np.testing.assert_allclose(found, expected, rtol=0.05)
 
 
+@pytest.mark.long
 def test_loss_and_gradient_are_those_of_the_softmax_in_the_limit():
     def errors(count):
         def sampled(given):
@@ -63,6 +65,7 @@ def test_loss_and_gradient_are_those_of_the_softmax_in_the_limit():
     assert many < few / 10
 
 
+@pytest.mark.long
 def test_a_task_trains_with_it_and_is_evaluated_without():
     model = build({
         'use': 'model.decoder:Decoder', 'vocabulary': V, 'context_length': T, 'width': 8, 'layers': 1,

@@ -5,6 +5,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from saccade.ops.softmax import masked_softmax
 
@@ -24,6 +25,7 @@ def test_values():
     np.testing.assert_allclose(masked_softmax(SCORES, ALLOWED), naive(SCORES), atol=EXACT)
 
 
+@pytest.mark.long
 def test_gradients():
     given = jax.grad(lambda scores: (DIRECTION * masked_softmax(scores, ALLOWED)).sum())(SCORES)
     expected = jax.grad(lambda scores: (DIRECTION * naive(scores)).sum())(SCORES)
@@ -42,6 +44,7 @@ def test_large_scores_do_not_overflow():
     np.testing.assert_array_equal(masked_softmax(jnp.array([[1e30, -1e30]]), everything), [[1.0, 0.0]])
 
 
+@pytest.mark.long
 def test_a_sink_is_one_more_column_that_is_dropped():
     """In values and in gradients, by the scores and by the sink."""
     sink = jnp.array([0.5, -1.0, 2.0])

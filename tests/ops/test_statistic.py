@@ -53,6 +53,7 @@ def power_norm(x):
     return x / jnp.sqrt(jnp.square(x).mean(axis=(0, 1)))
 
 
+@pytest.mark.long
 def test_where_running_statistics_are_those_of_the_batch_gradients_are_those_of_batch_normalisation():
     mean = X.mean(axis=(0, 1))
     variance, square = X.var(axis=(0, 1)), jnp.square(X).mean(axis=(0, 1))

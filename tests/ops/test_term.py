@@ -159,6 +159,7 @@ def test_counted_keys(scale):
     np.testing.assert_allclose(np.asarray(given)[..., seen], expected[..., seen], atol=10 * NEAR)
 
 
+@pytest.mark.long
 def test_the_count_passes_between_blocks_from_the_last_key_to_the_first():
     term, scoring = CountedKeys(VECTORS), Scoring(Causal())
     whole, _ = term(grouped_products(Q, KEYS), Q, KEYS, scoring.pairs(*INDEX), term.init_carry(Q))

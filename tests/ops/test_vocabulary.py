@@ -94,6 +94,7 @@ def test_temporary_bytes_are_of_a_chunk_and_of_the_kernels_gradient(words):
     assert chunks < 3 * of_chunk + 2 * 4 * words * width
 
 
+@pytest.mark.long
 def test_eight_devices_have_the_numbers_of_one():
     mesh = Mesh(np.array(jax.devices()), ('batch',))
     projection, targets = drawn(tied=True)

@@ -25,6 +25,7 @@ def test_each_place_has_its_own_row():
     np.testing.assert_array_equal(part.apply(variables, x, places(7))[0], variables['params']['positions'])
 
 
+@pytest.mark.long
 def test_a_larger_grid_is_interpolated_along_both_axes_and_the_class_token_stays():
     small, large = LearnedGrid(rows=3, columns=3, before=1), LearnedGrid(rows=3, columns=3, before=1, onto=(6, 5))
     row, column = (axis.ravel() for axis in jnp.meshgrid(jnp.arange(3.0), jnp.arange(3.0), indexing='ij'))
@@ -63,6 +64,7 @@ def test_sinusoids_are_those_of_row_and_column():
         Sinusoid2D(columns=2).apply({}, jnp.zeros((1, 4, 6)), places(4))
 
 
+@pytest.mark.long
 def test_rotations_count_from_the_first_patch_and_a_class_token_is_not_rotated():
     q = jax.random.normal(jax.random.key(0), (1, 7, 2, D))
     plain, _ = Rotary2D(columns=3).rotate(q[:, 1:], q[:, 1:], places(6), places(6))

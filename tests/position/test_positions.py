@@ -273,6 +273,7 @@ def test_buckets_of_keys_on_both_sides():
     np.testing.assert_array_equal(Buckets(32, 128, both_sides=True)(jnp.array([distances])), [expected])
 
 
+@pytest.mark.long
 def test_relative_bias_has_a_value_for_each_bucket_and_head():
     module = RelativeBias(buckets=8, furthest=20)
     (term,), variables = module.init_with_output(jax.random.key(0), 3, method='terms')

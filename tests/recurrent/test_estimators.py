@@ -22,6 +22,7 @@ def estimates(name):
     return Estimates.of(name, DRAWS)
 
 
+@pytest.mark.long
 def test_reinforce_is_unbiased_and_a_baseline_lowers_its_variance():
     plain, better = estimates('REINFORCE'), estimates('REINFORCE, baseline')
     for found in (plain, better):

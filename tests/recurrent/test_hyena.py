@@ -31,6 +31,7 @@ def waves(*shape, start=0):
     return jnp.array(np.sin(start + np.arange(np.prod(shape))).reshape(shape), jnp.float32)
 
 
+@pytest.mark.long
 def test_outputs_are_those_that_the_authors_code_gave():
     kernel = waves(4, 12, start=1)
     params = {
@@ -65,6 +66,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_documents_longer_than_a_block_are_those_alone():
     _, _, run = hyena()
     y = run(X, CONTEXT)
@@ -73,6 +75,7 @@ def test_documents_longer_than_a_block_are_those_alone():
         assert_near(y[row, places], run(alone, LayerContext(jnp.arange(alone.shape[1])[None]))[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('counts', [(30, 1, 1, 8), (1,) * 40], ids=['chunks', 'tokens'])
 def test_steps_of_rows_longer_than_a_block_are_the_whole(counts):
     mixer, params, run = hyena()

@@ -124,6 +124,7 @@ def test_without_input_feeding_the_loop_is_left_with_the_state_alone():
     assert loops('feeding') == [5]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('kind', ['bahdanau', 'luong', 'feeding'])
 def test_choices_are_reported_where_an_estimator_needs_them(kind):
     module, params = decoder(kind, 'hard')

@@ -29,6 +29,7 @@ def encoded(module, x=X, layer_context=CONTEXT, train=False, **more):
     return module.init_with_output(jax.random.key(0), x, layer_context, train, **more)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CELLS)
 def test_the_context_is_the_state_at_the_last_token_that_is_none_of_the_padding(name):
     found, _ = encoded(encoder(name))

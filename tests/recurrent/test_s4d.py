@@ -44,6 +44,7 @@ def params_of_waves(D, M):
     }
 
 
+@pytest.mark.long
 def test_outputs_are_those_that_the_authors_code_gave():
     y = S4D(states=2).apply({'params': params_of_waves(3, 2)}, waves(1, 7, 3))
     np.testing.assert_allclose(y[0], RECORDED, atol=1e-5)
@@ -65,6 +66,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('counts', [(40,), (17, 1, 22)], ids=['one chunk', 'chunks'])
 def test_the_convolution_is_the_recurrence(counts):
     """Over rows longer than a block that is convolved directly, with several documents and padding."""
@@ -79,6 +81,7 @@ def test_the_convolution_is_the_recurrence(counts):
     assert_near(jnp.concatenate(parts, axis=1)[real], run(X, CONTEXT)[real])
 
 
+@pytest.mark.long
 def test_the_recurrence_is_the_differential_equation_of_an_input_held_between_tokens():
     """h' = a h + x(t), solved over a step s for each token: what a zero-order hold means."""
     mixer, params, _ = s4d()
@@ -97,6 +100,7 @@ def test_the_recurrence_is_the_differential_equation_of_an_input_held_between_to
     assert_near(read[0], np.array(expected))
 
 
+@pytest.mark.long
 def test_the_start_is_s4d_lin():
     params = S4D(states=3).init(jax.random.key(0), jnp.zeros((1, 2, 1000)))['params']
     np.testing.assert_allclose(-jnp.exp(params['log_rate']), -0.5, rtol=1e-6)

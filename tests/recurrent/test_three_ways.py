@@ -60,6 +60,7 @@ def test_tokens_n_apart_are_n_steps_apart_in_a_recurrence_and_one_in_attention()
             assert np.abs(by_first).max() > 0
 
 
+@pytest.mark.long
 def test_work_of_a_recurrence_and_a_convolution_grows_with_the_length_and_that_of_attention_with_its_square():
     def counted(spec):
         return [flops(*mixer(spec, length)) for length in (8, 16, 32)]

@@ -128,6 +128,7 @@ def test_other_terms_read_the_keys_alone_and_the_order_stays(other, first):
     near(run(module, {**params, name: gate}), run(open_gates, own))
 
 
+@pytest.mark.long
 def test_a_softcap_after_the_gates_bounds_them_and_one_before_does_not():
     cap = {'use': 'ops.term:Softcap', 'cap': 1.0}
     after, before = (attention(*terms) for terms in ([GATE, cap], [cap, GATE]))

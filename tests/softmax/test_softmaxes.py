@@ -194,6 +194,7 @@ def test_scalable_softmax_starts_as_softmax_for_rows_of_its_length():
     np.testing.assert_allclose(value(SCORES, EVERYTHING), masked_softmax(SCORES, EVERYTHING), atol=NEAR)
 
 
+@pytest.mark.long
 def test_scalable_softmax_keeps_the_highest_weight_of_a_long_row():
     """The paper's figure 1: one score of 3 among others of -2, with a = 0.43."""
     for keys in (10, 100, 1000):

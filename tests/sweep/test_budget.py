@@ -83,6 +83,7 @@ def test_a_field_that_only_the_runs_set_is_refused(make, field):
         replace(whole, sweep=replace(whole.sweep, base=base)).timing(20)
 
 
+@pytest.mark.long
 def test_minutes_are_those_of_the_search_and_of_the_comparison_with_what_is_beside_the_steps(make, tmp_path):
     whole = make('full')
     timing = timed(SweepFolder.of(tmp_path / 'sizing'), whole)
@@ -98,6 +99,7 @@ def test_minutes_are_those_of_the_search_and_of_the_comparison_with_what_is_besi
     assert timing.predict(make('small')) == pytest.approx(timing_itself + 3 * (26 + 50 * 0.2) / 2 / 60)
 
 
+@pytest.mark.long
 def test_what_a_size_leaves_out_is_said(make):
     whole = make('full')
     assert smaller(whole, whole) == ''
@@ -107,12 +109,14 @@ def test_what_a_size_leaves_out_is_said(make):
     )
 
 
+@pytest.mark.long
 def test_the_command_lines_fields_come_after_a_sizes(make):
     assert make('half', '--config.steps=70').sweep.base['steps'] == 70
     assert make('half').sweep.base['steps'] == 50
     assert make().sweep.base['steps'] == load_config(CONFIG)['steps']
 
 
+@pytest.mark.long
 def test_sizes_that_differ_in_steps_are_traced_once(make):
     costs = {}
     whole = make('full', costs=costs)

@@ -104,6 +104,7 @@ def rates(ready):
     return {variant.name: variant.overrides[-1] for variant in ready.variants}
 
 
+@pytest.mark.long
 def test_settings_that_are_behind_are_dropped_and_each_variants_best_is_found(planned, tmp_path):
     begun, folder = [], SweepFolder.of(tmp_path / 'sweep')
     ready, _ = launch(folder, planned, begun)
@@ -115,6 +116,7 @@ def test_settings_that_are_behind_are_dropped_and_each_variants_best_is_found(pl
     }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('limit', [3, 8, 10])
 def test_a_search_that_is_stopped_goes_on_and_chooses_the_same(planned, tmp_path, limit):
     whole, begun = SweepFolder.of(tmp_path / 'whole'), []
@@ -152,6 +154,7 @@ def test_a_best_value_at_an_edge_has_the_next_one_tried_once(make, tmp_path):
     assert found.at_edges(taken).endswith('may be beyond: wide (peak=0.0001).')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('limit', [1, 5, 8, 9, 11])
 def test_an_extended_search_that_is_stopped_goes_on_and_chooses_the_same(make, tmp_path, limit):
     planned, begun = make(EXTENDED), []
@@ -166,6 +169,7 @@ def test_an_extended_search_that_is_stopped_goes_on_and_chooses_the_same(make, t
     assert len(begun) == len(set(begun)) == 12  # none was trained twice
 
 
+@pytest.mark.long
 def test_the_cost_of_a_search_counts_the_value_beyond_an_edge(make):
     planned, without = make(EXTENDED), make({name: value for name, value in EXTENDED.items() if name != 'extend'})
     assert [len(steps) for steps in planned.run_steps().values()] == [3 * 2 + 2] * 2
@@ -184,6 +188,7 @@ class Failing(Pretended):
         return [Event(job.name), Event(job.name, 2)]
 
 
+@pytest.mark.long
 def test_a_search_of_which_every_run_failed_says_how_each_ended(planned, tmp_path):
     folder = SweepFolder.of(tmp_path / 'sweep')
     engine = lambda _: lambda lock: Failing([], 10_000)  # noqa: E731

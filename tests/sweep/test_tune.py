@@ -136,6 +136,7 @@ def test_rounds_of_halving_need_a_config_with_steps(tmp_path, steps, words):
         SweepPlan.of(str(config), str(sweep))
 
 
+@pytest.mark.long
 def test_rounds_of_halving_train_fewer_settings_for_more_steps(make):
     rates = {'schedule.peak': [1e-4, 3e-4, 1e-3, 3e-3, 1e-2]}
     planned = make(runs=RUNS, seeds=2, tune=dict(by=rates, seeds=[7], halving=dict(steps=[2, 4, 6, 8])))

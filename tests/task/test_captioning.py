@@ -29,6 +29,7 @@ def rows_of(split, count):
     return {name: jnp.stack([row[name] for row in rows]) for name in rows[0]}
 
 
+@pytest.mark.long
 def test_an_image_is_a_source_of_one_place_and_its_caption_ends_with_the_end_token(prepared):
     split, tokenizer = prepared.splits['validation'], prepared.processor
     batch = as_pairs(rows_of(split, 4))
@@ -42,6 +43,7 @@ def test_an_image_is_a_source_of_one_place_and_its_caption_ends_with_the_end_tok
     assert as_pairs(blank)['source_segments'].tolist() == [[0]]
 
 
+@pytest.mark.long
 def test_the_loss_reads_the_image_and_predictions_are_compared_with_the_captions(experiment, prepared):
     task, model, split = experiment.task(), experiment.model(), prepared.splits['validation']
     batch = rows_of(split, 6)

@@ -71,6 +71,7 @@ def test_they_are_tasks_of_a_dual_encoder():
         assert isinstance(task, AcrossRows)
 
 
+@pytest.mark.long
 def test_the_contrastive_loss_is_info_nce_both_ways_without_padding():
     found, expected = totals(Contrastive(), batch()), logits(batch())
     np.testing.assert_allclose(found['loss'].total, (cross(expected) + cross(expected.T)) / 2, rtol=NEAR)

@@ -51,6 +51,7 @@ def by_orders(model):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('vocabulary', [3, 4])
 def test_the_bound_is_the_likelihood_for_the_exact_denoiser(vocabulary):
     model, tokens = Denoiser(vocabulary), drawn(vocabulary)
@@ -79,6 +80,7 @@ def test_the_times_of_a_batch_are_spread_evenly():
     assert np.abs(TASK.times(jax.random.key(4), batch, True) - times).max() > 1e-3
 
 
+@pytest.mark.long
 def test_the_noise_of_an_evaluation_depends_only_on_the_row():
     model, batch = Denoiser(3, 0.5), batch_of(drawn(3)[::500], 2)
     whole = loss_of(model, batch, train=False)
@@ -90,6 +92,7 @@ def test_the_noise_of_an_evaluation_depends_only_on_the_row():
     assert np.diff(times).max() < 3 / len(times)
 
 
+@pytest.mark.long
 def test_special_tokens_and_padding_are_not_masked_and_do_not_count():
     model, batch = Denoiser(3), batch_of(drawn(3)[::97], 2)
     words = batch['words'].at[:, 0].set(0)

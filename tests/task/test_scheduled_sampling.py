@@ -95,12 +95,14 @@ def step(of, model, params, key=KEY, train=True):
     return jax.value_and_grad(loss, has_aux=True)(params)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', MODELS)
 def test_no_share_is_teacher_forcing_to_the_last_bit(name):
     found, expected = (step(of, *made(name)) for of in (task(), task(Translation)))
     jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', MODELS)
 def test_samples_are_those_of_the_model_after_its_own_samples(name):
     """The whole rows, read at once, give the chances from which each of their tokens was drawn."""
@@ -115,6 +117,7 @@ def test_samples_are_those_of_the_model_after_its_own_samples(name):
         assert written[b, t + 1] == jax.random.categorical(sample, logits[b, t])
 
 
+@pytest.mark.long
 def test_a_share_of_the_tokens_is_replaced():
     model, params = made('transformer')
     many = {name: jnp.repeat(leaf[:1], 400, axis=0) for name, leaf in batch().items()} | {'row': jnp.arange(400)}
@@ -128,6 +131,7 @@ def test_a_share_of_the_tokens_is_replaced():
     assert 0.15 < np.mean(changed[:, 1:]) / own < 0.35
 
 
+@pytest.mark.long
 def test_a_model_that_does_not_read_its_output_has_no_exposure_bias():
     model, params = made('recurrent')
     of = task()
@@ -137,6 +141,7 @@ def test_a_model_that_does_not_read_its_output_has_no_exposure_bias():
         assert np.isclose(totals['own_loss'].mean(), totals['loss'].mean(), rtol=1e-5) == equal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', MODELS)
 def test_training_is_the_loss_of_the_targets_after_mixed_inputs(name):
     model, params = made(name)
@@ -158,6 +163,7 @@ def test_schedules_are_those_of_the_paper():
         np.testing.assert_allclose(InverseSigmoid(50.0)(at), 1 - 50 / (50 + np.exp(i / 50)), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_a_step_of_training_has_the_share_of_its_number():
     model, params = made('recurrent')
     schedule = {'use': 'task.scheduled_sampling:Linear', 'slope': 0.5}
@@ -174,6 +180,7 @@ def test_a_step_of_training_has_the_share_of_its_number():
     assert abs(half[1] - none[1]) > 1e-3
 
 
+@pytest.mark.long
 def test_the_experiment_builds_and_its_schedule_is_read():
     made = Experiment.of(load_config(str(ROOT / 'translation/scheduled_sampling.py')))
     assert isinstance(made.task(), ScheduledSampling)

@@ -53,6 +53,7 @@ def test_of_vectors_of_norm_1_the_dot_product_is_the_cosine():
     np.testing.assert_allclose(np.linalg.norm(normalised(jnp.array(x)), axis=-1), 1.0, rtol=NEAR)
 
 
+@pytest.mark.long
 def test_a_vector_of_zeros_has_the_cosine_0_and_a_finite_gradient():
     zeros, x = jnp.zeros(WIDTH), jnp.ones(WIDTH)
     assert cosine(zeros, x) == 0.0

@@ -101,6 +101,7 @@ def test_frequent_words_are_left_out_in_training_alone():
     assert weights[1] > 10
 
 
+@pytest.mark.long
 def test_vectors_start_apart_and_contexts_from_nothing():
     found = SkipGram().init(MODEL, jax.random.key(0), batch())
     assert {name: leaf.shape for name, leaf in found.items()} == {'embedding': (V, D), 'context_embedding': (V, D)}

@@ -86,6 +86,7 @@ def test_a_window_to_the_end_of_the_row_is_a_place_as_a_whole():
     assert np.flatnonzero(places(batch)[0]).tolist() == [0, *range(3, T - 1)]
 
 
+@pytest.mark.long
 def test_the_loss_is_the_mean_surprise_at_both_ends():
     ends = [log_p(LOGITS[..., end])[row, target[end]] for row, target in enumerate(TARGETS) for end in range(2)]
     assert loss()['loss'].weight == len(TARGETS)
@@ -102,6 +103,7 @@ def test_accuracy_is_the_share_of_rows_whose_end_is_the_likeliest():
     assert [loss(sure)[f'{name}_accuracy'].mean() for name in ENDS] == [1.0, 1.0]
 
 
+@pytest.mark.long
 def test_question_separators_and_padding_have_no_gradient():
     gradient = jax.grad(lambda params: loss(params)['loss'].mean())(PARAMS)['tokens_logits']
     inside = np.zeros((len(INSIDE), T), bool)
@@ -112,6 +114,7 @@ def test_question_separators_and_padding_have_no_gradient():
     assert (np.abs(gradient[inside]) > 0).all()
 
 
+@pytest.mark.long
 def test_totals_of_parts_add_up_to_the_whole():
     halves = [jax.tree.map(lambda leaf, at=at: leaf[at : at + 2], (PARAMS, BATCH)) for at in (0, 2)]
     added = jax.tree.map(lambda a, b: a + b, *(loss(*half)['loss'] for half in halves))

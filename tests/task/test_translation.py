@@ -79,6 +79,7 @@ def test_what_stands_in_padding_makes_no_difference():
     assert loss(rows=rows)['loss'].mean() == loss()['loss'].mean()
 
 
+@pytest.mark.long
 def test_label_smoothing_spreads_a_share_over_the_vocabulary_in_training_alone():
     e, known, tokens = 0.1, log_p(), np.asarray(batch()['tokens'])
     expected = [-(1 - e) * known[b, t, tokens[b, t + 1]] - e * known[b, t].mean() for b, t in np.argwhere(TARGET)]

@@ -80,6 +80,7 @@ def flip_bit(path: Path, place: float, bit: int) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.long
 def test_everything_comes_back_bit_for_bit(tmp_path):
     state = make_state(3)
     with Checkpoints(tmp_path / 'run') as checkpoints:
@@ -201,6 +202,7 @@ def test_any_file_cut_short_or_missing_is_found(tmp_path, spoil):
         assert restored_step(run) == 1, name
 
 
+@pytest.mark.long
 def test_a_damaged_step_does_not_get_in_the_way_of_later_saves(tmp_path):
     save_steps(tmp_path, 2, 4, 6)
     (tmp_path / '6' / 'saccade.seal').unlink()

@@ -92,6 +92,7 @@ def test_dual_encoders_are_ranked_by_retrieval_over_the_whole_split(path, name):
     assert ranking(experiment(path, 'eval_batches=2', 'keep_best=0')).name == name
 
 
+@pytest.mark.long
 def test_checkpoints_are_ranked_by_the_metric_that_is_named():
     assert ranking(experiment('causal_lm/quickstart.py')).name == 'loss'
     named = experiment('causal_lm/quickstart.py', 'keep_best_by=accuracy')

@@ -49,6 +49,7 @@ def test_a_run_is_extended_again_and_again(config):
     np.testing.assert_array_equal(rates(twice)[:60], rates(once))
 
 
+@pytest.mark.long
 def test_only_the_run_that_is_there_is_extended(config):
     once, twice = extended(config, ['rewarmed:20']), extended(config, ['rewarmed:20', 'constant:10'])
     assert all(

@@ -34,6 +34,7 @@ def test_a_held_rate_is_that_of_the_last_step():
     assert set(rates[40:]) == {rates[39]}
 
 
+@pytest.mark.long
 def test_a_rewarmed_rate_reaches_the_peak_after_its_warmup_and_the_last_rate_at_the_end():
     schedule = SCHEDULES[0]
     before = schedule(40)
@@ -44,6 +45,7 @@ def test_a_rewarmed_rate_reaches_the_peak_after_its_warmup_and_the_last_rate_at_
     assert (np.diff(rates[46:]) < 0).all()
 
 
+@pytest.mark.long
 def test_extensions_follow_each_other():
     schedule = SCHEDULES[0]
     first = Rewarmed.of(schedule(40), 40, 60)

@@ -40,6 +40,7 @@ def steps(made, params, count=1):
     return params
 
 
+@pytest.mark.long
 def test_a_step_is_the_equation_for_each_matrix_and_the_rule_for_all_else():
     before = draw(0)
     after = steps(optimizer(), before)
@@ -56,6 +57,7 @@ def test_a_step_is_the_equation_for_each_matrix_and_the_rule_for_all_else():
             np.testing.assert_allclose(new, radius * moved / np.linalg.norm(moved), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rule', ['optax:scale_by_adam', 'train.optimizer:muon'])
 def test_norms_of_hidden_matrices_stay_in_many_steps_and_weight_decay_changes_nothing_of_them(rule):
     before = draw(0)

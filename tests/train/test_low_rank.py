@@ -284,6 +284,7 @@ def test_its_matrices_decay_as_the_kernels_do():
     assert all(jax.tree.leaves(marks))
 
 
+@pytest.mark.long
 def test_each_expert_of_each_layer_has_matrices_of_its_own():
     E = 5
     expert = 'layers/pattern_0/feedforward/expert'

@@ -28,6 +28,7 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != 'linux', reason='glibc')
 def test_a_step_finds_the_memory_of_the_step_before():
     def faults(how: str) -> int:

@@ -113,6 +113,7 @@ def test_updates_of_low_rank_are_split_as_their_kernels():
     assert specs['output'] == {'A': (None, 'tensor', None), 'B': (None, None, 'fsdp')}
 
 
+@pytest.mark.long
 def test_the_plan_says_how_many_experts_a_device_has():
     experts, mesh = '--config.model.block.feedforward.experts=6', AbstractMesh((1, 1, 3, 1, 1), AXES)
     assert expert_lines(*placed('causal_lm/mixtral_tiny.py', mesh, experts)) == [

@@ -135,6 +135,7 @@ def test_a_head_width_of_its_own_does_not_follow_the_width():
     assert (factors['layers/pattern_0/mixer/query'], factors['layers/pattern_0/mixer/output']) == (0.5, 1.0)
 
 
+@pytest.mark.long
 def test_of_a_model_of_towers_each_is_built_at_the_base_width():
     found = rates_of(experiment('translation/dates.py', base=32))
     assert {found[f'{tower}/layers/pattern_0/mixer/query'] for tower in ('encoder', 'decoder')} == {0.5}

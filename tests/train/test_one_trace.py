@@ -241,6 +241,7 @@ ELSE = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('key', [lambda given: program_key(Experiment.of(given)), program_digest])
 def test_the_key_of_a_program_is_what_it_depends_on(key):
     known = key(config('task.label_smoothing=0.1'))

@@ -257,6 +257,7 @@ def test_muon_has_another_rule_for_the_rest_from_the_config():
         np.testing.assert_array_equal(ours[name], rest[name])
 
 
+@pytest.mark.long
 def test_muon_keeps_experts_apart_as_it_does_layers():
     params, gradient = draw(0, {'up': (L, 2, D, F)}), draw(1, {'up': (L, 2, D, F)})
     ours = updates_of(muon().of({'up': 'L E D -> F'}), params, [gradient])['up'][2, 1]
@@ -265,6 +266,7 @@ def test_muon_keeps_experts_apart_as_it_does_layers():
     np.testing.assert_allclose(ours, alone, rtol=RELATIVE, atol=NEWTON_SCHULZ)
 
 
+@pytest.mark.long
 def test_lion_is_that_of_optax():
     params, gradients = draw(0), [draw(1), draw(2)]
     rule = {'use': 'optax:scale_by_lion', 'b1': 0.9, 'b2': 0.98}

@@ -91,6 +91,7 @@ def test_only_what_a_regex_finds_is_taken(pretrained):
     assert start.taken == ['embedding']
 
 
+@pytest.mark.long
 def test_nothing_is_taken(pretrained):
     initial = wanted()
     start = begun(pretrained, Part(nothing), initial)

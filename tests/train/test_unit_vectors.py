@@ -70,6 +70,7 @@ def test_a_step_ends_where_the_projection_of_the_plain_step_is():
     np.testing.assert_array_equal(projected['layers']['scale'], plain['layers']['scale'])
 
 
+@pytest.mark.long
 def test_what_is_frozen_is_not_projected():
     params, frozen = draw(0), Part(Frozen, (('match', '^table$'),))
     moved = stepped(Optimizer(Part(optax.scale_by_adam), rates=frozen, projection=Part(UnitVectors)), params)

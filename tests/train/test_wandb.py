@@ -118,6 +118,7 @@ def test_two_runs_have_two_ids(tmp_path):
     assert [only(run, 'run').display_name for run in runs] == ['run a', 'run b']
 
 
+@pytest.mark.long
 def test_a_run_that_ends_by_an_error_has_failed(tmp_path):
     log_run(tmp_path / 'sound', 1)
     with pytest.raises(ZeroDivisionError):
