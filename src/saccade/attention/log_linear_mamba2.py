@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Log-linear Mamba-2: a memory for each scale of distance, log2 of the length in number, weighted by each token.
+"""Log-linear Mamba-2: log2(length) memories, one for each scale of distance, weighted by each token.
 
     head = sum over s <= t of w_t[level(t, s)] (a_(s+1) ... a_t) (q_t.k_s) d_s v_s + w_n v_t
     w_t = softplus(g * (x_t Wl)) for each level of each head,   level(t, s) = bit_length(t xor s);   else as in Mamba-2

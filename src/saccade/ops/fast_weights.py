@@ -86,7 +86,7 @@ class MiniBatches:
 
     @classmethod
     def of(cls, segments: Segments, state: FastWeights, size: int) -> 'MiniBatches':
-        """Return the mini-batches of a chunk of these segments that follows the state; size, M in tokens."""
+        """Return the mini-batches, of `size` tokens (M), of a chunk of these segments after the state."""
         row = Row.of(segments, state.segment, segments.shape[1])
         places = row.places(state.count)
         place = places % size

@@ -62,7 +62,7 @@ class Mirror:
         """Download all files of all steps."""
 
     def upload(self, folder: Path, step: int, names: Iterable[str]) -> None:
-        """Upload files of a step that is not sealed yet."""
+        """Upload files of a step before its seal."""
 
     def commit(self, folder: Path) -> None:
         """Upload the logs, and then the seal of a step."""
@@ -235,7 +235,7 @@ class Bucket(Mirror):
             raise UserError(f'{self.url}: {error}, by SACCADE_CACHE') from None
 
     def _refresh(self) -> None:
-        """Make the logs and the seals here equal to the bucket's; steps of which a file has changed lose all files."""
+        """Make the logs and the seals here equal to the bucket's; a step with a changed file loses all its files."""
         names = self._top()
         if names and 'config.json' not in names:
             more = ', ...' if len(names) > _SHOWN else ''

@@ -6,7 +6,7 @@
 
 Groeneveld et al. 2025, "2 OLMo 2 Furious", https://arxiv.org/abs/2501.00656, train with such an optimizer
 (`SkipStepOptimizer` of OLMo-core, whose window and factor are the defaults). The window is in the optimizer's state, so
-that a resumed run skips the same steps. Losses and gradients are those of the whole batch, equal on all processes.
+a resumed run skips the same steps. Losses and gradients are computed over the whole batch, equal on all processes.
 """
 
 from dataclasses import dataclass

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peak rates of a chip: of matrix products, of its memory and of its links.
 
-Rates of TPUs and GPUs are those of the vendors' data sheets. Those of a CPU depend on its cores, its memory and XLA's
-own kernels, so that two kernels measure them here, in less than a second.
+Rates of TPUs and GPUs are from the vendors' data sheets. The rates of a CPU depend on its cores, its memory and XLA's
+own kernels, so two kernels measure them here, in less than a second.
 """
 
 import time

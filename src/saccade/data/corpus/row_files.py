@@ -434,7 +434,7 @@ ENDINGS = frozenset(_FORMATS)
 
 
 def ending_of(path: Path) -> str:
-    """Return the file's ending if its rows can be read, otherwise ''."""
+    """Return the ending of a file of rows, such as '.csv'; '' for any other file."""
     suffix = Path(path.name.lower().removesuffix(_PACKED)).suffix
     return suffix if suffix in _FORMATS else ''
 
