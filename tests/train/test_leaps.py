@@ -52,6 +52,14 @@ def test_a_leap_of_loss_or_gradient_is_skipped_and_changes_nothing(leap):
     assert not np.array_equal(kept[13][0]['kernel'], kept[12][0]['kernel'])
 
 
+@pytest.mark.parametrize('first', [(np.inf, 1.0), (2.0, np.nan)], ids=str)
+def test_what_is_not_finite_does_not_hide_a_later_leap(first):
+    losses, norms = [2 + 0.01 * n for n in range(16)], [1.0 + 0.01 * n for n in range(16)]
+    losses[10], norms[10] = first
+    losses[12], norms[14] = 9.0, 30.0
+    assert np.flatnonzero(followed(losses, norms)[0]).tolist() == [10, 12, 14]
+
+
 def test_a_lasting_change_is_accepted_and_a_young_window_skips_nothing_finite():
     losses = [2.0, 2.1, 2.0, 50.0, *(2 + 0.01 * n for n in range(12)), *(80 + 0.1 * n for n in range(12))]
     skipped, _ = followed(losses, [1.0] * len(losses))
