@@ -36,6 +36,8 @@ DONE, FAILED, LATE, LEFT_OUT = 'done', 'failed', 'too long', 'left out'
 FUSED = {'gpu': ('cudnn',), 'tpu': ('splash',)}  # kernels of a platform's own, by JAX's name for it
 TORCH_DEVICES = {'gpu': 'cuda', 'cpu': 'cpu'}  # a TPU is none of PyTorch's
 HEAD_WIDTH = 64
+# Biases of the model, which the peer in PyTorch does not have.
+BIASES = tuple(f'model__{part}__bias' for part in ('norm', 'block__norm', 'block__mixer', 'block__feedforward'))
 MOST_SCORED = 8192  # tokens whose scores are made as one array
 
 
@@ -163,8 +165,9 @@ def rows(scale: Scale, platform: str, trace: str) -> Iterator[Row]:
     yield ours('matrix rate', 'matrix_rate', rows=scale.matrix)
     yield from map(agree, own)
     yield train('automatic kernel')
+    yield train('without biases, as PyTorch', **dict.fromkeys((*BIASES, 'model__block__mixer__output_bias'), False))
     yield from _training_peers(scale, platform)
-    for kernel in (*own, 'blockwise', 'plain'):
+    for kernel in ('blockwise', 'plain'):  # the automatic one is the platform's own
         use = f'attention.{kernel}:{KERNELS[kernel].__name__}'
         yield train(f'{kernel} kernel', model__block__mixer__kernel={'use': use})
     for batch in scale.decoding:

@@ -16,6 +16,7 @@ from saccade.types import UserError
 
 # These contain other operations, which count for themselves.
 _CONTAINERS = ('while', 'call', 'conditional')
+_GRAPH = 'command_buffer'  # XLA's name for a CUDA graph
 _NAMED = re.compile(r'%?([\w.-]+) = .*?metadata=\{[^}]*?op_name="([^"]*)"')
 
 
@@ -40,17 +41,17 @@ def costs(folder: Path, program: str) -> list[Cost]:
     traces = sorted(folder.rglob('*.xplane.pb'), key=lambda path: path.stat().st_mtime)
     if not traces:
         raise UserError(f'{folder}: the profiler has left no trace')
-    names = dict(_NAMED.findall(program))
+    names = {_spelled(name): source for name, source in _NAMED.findall(program)}
     seconds: Counter[str] = Counter()
-    for operation, nanoseconds in _operations(traces[-1]):
-        seconds[source(names.get(operation, operation))] += nanoseconds / 1e9
+    for name, nanoseconds in _operations(traces[-1]):
+        seconds[source(names.get(_spelled(name), name))] += nanoseconds / 1e9
     total = sum(seconds.values())
     return [Cost(what, taken, taken / total) for what, taken in seconds.most_common()]
 
 
 def source(name: str) -> str:
     """An operation without the loops and methods around it, and without its number: 'jvp(Decoder)/layers/exp'."""
-    name = re.sub(r'^jit\(\w+\)/|while/body/closed_call/|[.\d]+$', '', name)
+    name = re.sub(r'^jit\(\w+\)/|while/body/closed_call/|[._\d]+$', '', name)
     name = re.sub(r'(\w+)\.\w+/', r'\1/', name)  # module.method/, of the same module as the scope before or of another
     return re.sub(r'(?<!\w)(\w+)(\)*)/(?:\1/)+', r'\1\2/', name)
 
@@ -64,13 +65,21 @@ def _operations(trace: Path) -> Iterator[tuple[str, float]]:
             lines = list(plane.lines)
             for line in [line for line in lines if line.name == 'XLA Ops'] or lines:
                 for event in line.events:
-                    operation = _operation(event, line.name)
-                    if operation and not operation.startswith(_CONTAINERS):
-                        yield operation, event.duration_ns
+                    name = operation(event, line.name)
+                    if name and not name.startswith(_CONTAINERS):
+                        yield name, event.duration_ns
 
 
-def _operation(event: Any, line: str) -> str:
-    stats = dict(event.stats)
-    if 'hlo_op' in stats:
-        return stats['hlo_op']
+def _spelled(name: str) -> str:
+    """A name as XLA spells it for a kernel, which has no points."""
+    return name.replace('.', '_')
+
+
+def operation(event: Any, line: str) -> str:
+    """Return the operation of an event on a line of this name; empty if it is none."""
+    name = dict(event.stats).get('hlo_op', '')
+    if name.startswith(_GRAPH):  # a graph hides the operations of its kernels; XLA names its own kernels after them
+        return event.name
+    if name:
+        return name
     return event.name.partition(' = ')[0].lstrip('%') if line == 'XLA Ops' else ''

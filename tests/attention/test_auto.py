@@ -50,6 +50,7 @@ def test_the_first_that_can_is_taken():
     assert [each.name for each in chosen(auto(PLAIN, SPLASH))] == ['attention.plain:Plain']
 
 
+@pytest.mark.skipif(jax.default_backend() != 'cpu', reason='of a CPU')
 def test_by_default_a_cpu_gets_blockwise_and_a_reason():
     (choice,) = chosen(auto())
     assert choice.name == 'attention.blockwise:Blockwise'

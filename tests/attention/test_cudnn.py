@@ -252,6 +252,7 @@ def test_each_device_of_a_mesh_takes_the_branch_of_its_own_rows():
     subprocess.run([sys.executable, '-c', program], cwd=Path(__file__).parent, env=environment, check=True)
 
 
+@pytest.mark.skipif(jax.default_backend() != 'cpu', reason='of a CPU')
 def test_without_a_gpu_parameters_are_made_and_a_call_is_refused():
     layer, x = saccade.MultiHead(heads=2, kernel=CuDNN()), jnp.ones((1, 4, 8))
     params = layer.init(jax.random.key(0), x)

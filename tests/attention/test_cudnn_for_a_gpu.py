@@ -74,6 +74,14 @@ def test_cudnn_is_told_what_the_mask_is_and_gets_no_array_of_it(mask, kind, wind
     assert f'{T}x{T}x' not in text
 
 
+def test_the_branch_for_other_rows_keeps_the_order_in_memory_that_the_kernel_needs():
+    def run(q, k, v):
+        return CuDNN(parent=None).attend(q, k, v, Scoring(Causal() & PADDED))
+
+    text = lowered(run, *[jax.ShapeDtypeStruct((2, T, 4, 64), jnp.bfloat16)] * 3)
+    assert text.count('@LayoutConstraint') == 4  # queries, keys, values and the result
+
+
 @pytest.mark.long
 def test_every_layer_of_a_language_model_gets_it_forward_and_backward():
     flags = [f'model.context_length={T}', 'batch_size=2', 'model.layers=3', 'dtype=bfloat16']

@@ -8,6 +8,7 @@ import json
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,7 @@ from benchmarks.samples import samples
 from benchmarks.seq2seq import seq2seq
 from benchmarks.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
 from benchmarks.sparse import MIXERS, sparse, work
-from benchmarks.trace import costs, source
+from benchmarks.trace import costs, operation, source
 from benchmarks.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
 from benchmarks.utilisation import Options, utilisation
 from benchmarks.vocabulary import temp_bytes
@@ -320,6 +321,15 @@ def test_utilisation_measures_traces_and_reads_the_trace(tmp_path):
 def test_a_folder_without_a_trace_is_refused(tmp_path):
     with pytest.raises(UserError, match='the profiler has left no trace'):
         costs(tmp_path, '')
+
+
+def test_a_kernel_in_a_cuda_graph_goes_by_its_own_name():
+    def event(name, **stats):
+        return SimpleNamespace(name=name, stats=stats.items())
+
+    assert operation(event('loop_add_fusion_12', hlo_op='loop_add_fusion.12'), 'Stream #14') == 'loop_add_fusion.12'
+    assert operation(event('loop_add_fusion_12', hlo_op='command_buffer_7'), 'Stream #14') == 'loop_add_fusion_12'
+    assert source('loop_add_fusion_12') == 'loop_add_fusion'
 
 
 def test_an_operation_goes_by_its_source():

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses of logits made in chunks: numbers of whole logits, bytes of a chunk's, and the same on eight devices."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from saccade.ops.loss import cross_entropy
-from saccade.ops.vocabulary import OutputProjection, score_in_chunks
+from saccade.ops.vocabulary import ALIGNED, OutputProjection, score_in_chunks
 
 SAME_NUMBERS = 1e-5
 B, T, D, V = 8, 11, 6, 17
@@ -29,6 +31,23 @@ def drawn(tied, rows=B, **further):
     hidden, kernel = random.normal(size=(rows, T, D)), random.normal(size=(V, D) if tied else (D, V))
     projection = OutputProjection(jnp.array(hidden, jnp.float32), jnp.array(kernel, jnp.float32), tied, **further)
     return projection, jnp.array(random.integers(0, V, (rows, T)))
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_on_a_gpu_the_products_are_aligned_and_logits_and_gradients_the_same(form, monkeypatch):
+    projection, targets = drawn(**FORMS[form])
+    hidden, kernel = (x.astype(jnp.bfloat16) for x in (projection.hidden, projection.kernel))
+    projection = projection.replace(hidden=hidden, kernel=kernel)
+
+    def found():
+        loss = jax.value_and_grad(lambda each: whole(each, targets)[0])
+        return jax.make_jaxpr(loss)(projection), jax.jit(loss)(projection)
+
+    _, expected = found()
+    monkeypatch.setattr('saccade.ops.vocabulary.device', lambda: SimpleNamespace(platform='gpu'))
+    program, given = found()
+    assert (f'bf16[{ALIGNED},{D}]' if projection.tied else f'bf16[{D},{ALIGNED}]') in str(program)
+    assert jax.tree.all(jax.tree.map(jnp.array_equal, given, expected))
 
 
 def in_chunks(projection, targets, chunk):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.attention.base import CachingKernel, require_whole_rows
@@ -117,7 +118,8 @@ class CuDNN(CachingKernel):
 
         def in_blocks(q: Queries, k: Keys, v: Values, q_segments: Array, k_segments: Array) -> Mixed:
             mask = _mask(band) & SameSegment(q_segments, k_segments)
-            return blockwise.attend(q, k, v, Scoring(mask, scale=scoring.scale), BLOCK, BLOCK)
+            q, k, v = map(_row_major, (q, k, v))
+            return _row_major(blockwise.attend(q, k, v, Scoring(mask, scale=scoring.scale), BLOCK, BLOCK))
 
         def attend(q: Queries, k: Keys, v: Values, q_segments: Array | None, k_segments: Array | None) -> Mixed:
             given = (q, k, v, q_segments, k_segments)
@@ -158,6 +160,15 @@ def _mask(band: Band) -> Causal | Full | Window:
     if band.full:
         return Full()
     return Causal() if band.left is None else Window(band.left)
+
+
+def _row_major(x: Float[Array, 'B T N H']) -> Float[Array, 'B T N H']:
+    """Keep an array in row-major order in memory, which the fused kernel needs.
+
+    XLA gives both branches of a conditional the order that suits the larger one, which are the blocks; the fused kernel
+    would copy all its arrays.
+    """
+    return with_layout_constraint(x, Layout(major_to_minor=tuple(range(x.ndim))))
 
 
 def _padded(*arrays: Float[Array, 'B _ _ _']) -> list[Float[Array, 'B _ _ H']]:

@@ -20,8 +20,10 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float, PyTree
 
+from saccade.ops.devices import device
 from saccade.ops.project import project
 
+ALIGNED = 64  # entries
 # From logits of one or more projections, and other values of each token, to losses and values without gradient.
 Score = Callable[..., tuple[PyTree, PyTree]]
 
@@ -46,10 +48,24 @@ class OutputProjection:
 
     def logits(self) -> Float[Array, 'B T V']:
         """Return all logits."""
-        logits = jnp.einsum('BTD,VD->BTV', self.hidden, self.kernel) if self.tied else project(self.hidden, self.kernel)
+        entries = self.kernel.shape[0 if self.tied else 1]
+        kernel = self._aligned(entries)
+        logits = jnp.einsum('BTD,VD->BTV', self.hidden, kernel) if self.tied else project(self.hidden, kernel)
+        logits = logits[..., :entries]
         if self.bias is not None:
             logits = logits + self.bias
         return logits if self.cap is None else self.cap * jnp.tanh(logits / self.cap)
+
+    def _aligned(self, entries: int) -> Float[Array, '_ _']:
+        """Return the kernel, on a GPU with zeros for further entries up to a multiple of `ALIGNED`.
+
+        Its matrix units read rows of 16-bit numbers only from addresses that are a multiple of 16 bytes: for 50257
+        entries the three products took 11.9 of a step's 47 ms on an H100.
+        """
+        more = -entries % ALIGNED
+        if not more or device().platform != 'gpu' or self.kernel.dtype.itemsize != 2:
+            return self.kernel
+        return jnp.pad(self.kernel, ((0, more), (0, 0)) if self.tied else ((0, 0), (0, more)))
 
 
 def score_in_chunks(
