@@ -165,7 +165,7 @@ def rows(scale: Scale, platform: str, trace: str) -> Iterator[Row]:
     yield ours('matrix rate', 'matrix_rate', rows=scale.matrix)
     yield from map(agree, own)
     yield train('automatic kernel')
-    yield train('without biases, as PyTorch', **dict.fromkeys((*BIASES, 'model__block__mixer__output_bias'), False))
+    yield train('without biases, as the peer', **dict.fromkeys((*BIASES, 'model__block__mixer__output_bias'), False))
     yield from _training_peers(scale, platform)
     for kernel in ('blockwise', 'plain'):  # the automatic one is the platform's own
         use = f'attention.{kernel}:{KERNELS[kernel].__name__}'
