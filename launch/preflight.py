@@ -6,8 +6,6 @@ python launch/preflight.py --config=experiments/causal_lm/quickstart.py --topolo
 python launch/preflight.py --config=experiments/causal_lm/gpt2_124m.py --chip=h100
 """
 
-from dataclasses import replace
-
 from absl import flags
 
 from saccade.train.process.main import run_main
@@ -33,7 +31,6 @@ def main(overrides: list[str]) -> None:
     from rich.console import Console
 
     from saccade.analysis.preflight.chips import Chips
-    from saccade.analysis.preflight.peak_rates import PeakRates
     from saccade.analysis.preflight.preflight import Preflight
     from saccade.train.config import load_config
 
@@ -45,7 +42,7 @@ def main(overrides: list[str]) -> None:
         jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
     if CHIP.value:
-        chips = replace(chips, rates=PeakRates.of_chip(CHIP.value))
+        chips = chips.like(CHIP.value)
     config = load_config(CONFIG.value, overrides)
     preflight = Preflight.of(CONFIG.value, config, chips)
     if MEASURE.value:

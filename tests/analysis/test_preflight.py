@@ -77,7 +77,7 @@ def test_a_step_is_predicted_by_the_rates_of_a_chip_and_set_beside_what_it_took(
     way = Way('', 2**20, True, sent, traffic=6_700_000_000)
     chips = replace(
         CHIPS,
-        devices=(SimpleNamespace(platform='cpu', device_kind='cpu'),) * 2,
+        devices=(SimpleNamespace(platform='cuda', device_kind='NVIDIA H100 80GB'),) * 2,
         rates=PeakRates.of_kind('NVIDIA H100 80GB'),
     )
     found = Preflight(
@@ -95,6 +95,21 @@ def test_a_step_is_predicted_by_the_rates_of_a_chip_and_set_beside_what_it_took(
     assert any(
         '2 ms at least, bound by memory traffic' in note and 'MFU 25% at most' in note for note in found._notes()
     )
+
+
+def test_of_a_program_for_another_chip_neither_the_traffic_nor_the_memory_here_is_the_chips():
+    """A step of GPT-2 124M takes 40 ms on an H100; the traffic of the program for a CPU would take 121."""
+    here = replace(CHIPS, devices=(SimpleNamespace(platform='cpu', device_kind='cpu'),))
+    way = Way('', 2**20, True, [], traffic=404_500_000_000)
+    found = Preflight('it', here.like('h100'), {}, 13_300_000_000_000, 13_690_000_000_000, 1, {}, [way])
+    assert (found.chips.memory, here.like('a100').memory) == (80 * 2**30, None)
+    figures = found.figures()['roofline']
+    assert (figures['memory'], figures['bound']) == (0, 'matrix products')
+    assert figures['least'] == pytest.approx(0.01384, rel=1e-3)
+    assert [row[0] for row in found.report().tables[-1].rows] == ['matrix products', 'communication']
+    notes = ' '.join(found.report().notes)
+    assert 'compiled for cpu' in notes
+    assert 'if nothing overlaps' not in notes
 
 
 def test_a_step_that_sends_more_than_it_computes_is_bound_by_the_links_of_its_chips():

@@ -8,7 +8,7 @@ A slice is named by its vendor's name, such as v5e:4x4 or v5p:4x4x4; `libtpu`, a
 import importlib.util
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,7 +19,10 @@ from saccade.train.device_memory import device_limit
 from saccade.types import UserError
 
 # Memory of one chip in GiB, by the start of JAX's device_kind; from the vendor's data sheets.
-MEMORY = {'TPU v4': 32, 'TPU v5 lite': 16, 'TPU v5e': 16, 'TPU v5': 95, 'TPU v6': 32}
+MEMORY = {
+    **{'TPU v4': 32, 'TPU v5 lite': 16, 'TPU v5e': 16, 'TPU v5': 95, 'TPU v6': 32},
+    **{'NVIDIA H100': 80, 'NVIDIA H200': 141, 'NVIDIA B200': 180},
+}
 
 # Otherwise libtpu queries Google's servers for the TPU type, warns without one, and loads in one process at a time.
 COMPILE_ONLY = {
@@ -46,6 +49,20 @@ class Chips:
     def platform(self) -> str:
         """Return JAX's name of the platform: cpu, gpu or tpu."""
         return self.devices[0].platform
+
+    @property
+    def foreign(self) -> bool:
+        """True if the rates are of another chip than programs are compiled for."""
+        return self.rates is not None and not self.devices[0].device_kind.startswith(self.rates.kind)
+
+    def like(self, chip: str) -> 'Chips':
+        """Return as many chips with this short name, such as h100; programs are still compiled for these devices.
+
+        Raises:
+            UserError: its rates are unknown.
+        """
+        rates = PeakRates.of_chip(chip)
+        return replace(self, rates=rates, memory=memory_of(rates.kind))
 
     @classmethod
     def here(cls) -> 'Chips':
@@ -74,6 +91,10 @@ class Chips:
                 f'v5p:4x4x4'
             ) from None
         kind = devices[0].device_kind
-        memory = next((size for name, size in MEMORY.items() if kind.startswith(name)), None)
-        limit = None if memory is None else memory * 2**30
-        return cls(f'{len(devices)} x {kind}, {topology}', devices, limit, PeakRates.of_kind(kind))
+        return cls(f'{len(devices)} x {kind}, {topology}', devices, memory_of(kind), PeakRates.of_kind(kind))
+
+
+def memory_of(kind: str) -> int | None:
+    """Return the memory in bytes of a chip of JAX's device_kind; None if it is unknown."""
+    memory = next((size for name, size in MEMORY.items() if kind.startswith(name)), None)
+    return None if memory is None else memory * 2**30

@@ -140,7 +140,9 @@ class Preflight:
         if way.traffic is None or rates is None:
             return None
         sent = sum(each.bytes for each in way.sent)
-        return Roofline.of(rates, self.flops / count, self.hardware_flops / count, way.traffic, sent)
+        # Another chip's compiler fuses differently, so that it has other traffic.
+        read = 0 if self.chips.foreign else way.traffic
+        return Roofline.of(rates, self.flops / count, self.hardware_flops / count, read, sent)
 
     def report(self) -> MeasurementReport:
         """Return the report of the preflight."""
@@ -162,13 +164,14 @@ class Preflight:
         return MeasurementReport(self.what, self.figures(), tuple(tables), tuple(self._notes()))
 
     def _at_full_rate(self, of: Roofline) -> Table:
+        memory = 'memory traffic', f'{mib(self.ways[0].traffic)} MiB', milliseconds(of.memory)
         rows = [
             (
                 'matrix products',
                 f'{self.hardware_flops / len(self.chips.devices):.4g} FLOPs',
                 milliseconds(of.products),
             ),
-            ('memory traffic', f'{mib(self.ways[0].traffic)} MiB', milliseconds(of.memory)),
+            *([] if self.chips.foreign else [memory]),
             ('communication', f'{mib(sum(each.bytes for each in self.ways[0].sent))} MiB', milliseconds(of.links)),
         ]
         return Table(f'Roofline of a step on {of.rates.kind}', ('per chip', 'amount', 'ms'), rows)
@@ -206,12 +209,16 @@ class Preflight:
         if self.ways[0].sent is None:
             yield 'The communication is unknown: XLA compiled the program, but cannot print it.'
         if of := self.roofline:
+            apart = '' if self.chips.foreign else f', {of.mfu(of.most):.0%} if nothing overlaps'
             yield (
                 f'A step of {milliseconds(of.least)} ms at least, bound by {of.bound}, at the rates {of.rates.source}: '
-                f'MFU {of.mfu(of.least):.0%} at most, {of.mfu(of.most):.0%} if nothing overlaps.'
+                f'MFU {of.mfu(of.least):.0%} at most{apart}.'
             )
-            if not self.chips.devices[0].device_kind.startswith(of.rates.kind):
-                yield f'The traffic is for the program on {self.chips.platform}; other compilers fuse differently.'
+            if self.chips.foreign:
+                yield (
+                    f'The program is compiled for {self.chips.platform}, and the compiler of {of.rates.kind} fuses '
+                    f'differently: memory traffic is left out, so a step takes longer; the peak memory is an estimate.'
+                )
         if self.ways[0].fits is False:
             needs = f'It needs {mib(self.ways[0].peak_bytes)} MiB, and a chip has {mib(self.chips.memory or 0)}.'
             changes = next((way.changes for way in self.ways if way.fits), '')
