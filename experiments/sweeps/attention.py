@@ -68,6 +68,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         differential=scores | dict(use='attention.differential:Differential'),
         value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
         exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
+        set_attention=scores | dict(use='attention.set_attention:SetAttention', norm=NORM),
         normalized_heads=scores | dict(use='attention.normalized_heads:NormalizedHeads'),
         native_sparse=scores
         | dict(

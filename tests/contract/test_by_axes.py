@@ -24,6 +24,7 @@ OPTIMIZER = Optimizer(Part(optax.identity), weight_decay=0.5)
 # Decayed by their own word: depthwise convolutions, segment types and modalities, and trained memory.
 BY_THEIR_WORD = {
     'attention/causal_luna.py',
+    'attention/induced.py',
     'attention/luna.py',
     'attention/nystromformer.py',
     'attention/persistent_memory.py',
