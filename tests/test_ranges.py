@@ -28,6 +28,13 @@ BOUNDS = {
     'attention.log_linear_mamba2:LogLinearMamba2': {'length': COUNT},
     'attention.luna:Luna': {'heads': COUNT, 'slots': COUNT},
     'attention.nystromformer:Nystromformer': {'convolution': COUNT, 'iterations': COUNT, 'landmarks': COUNT},
+    'attention.reformer:Reformer': {
+        'heads': COUNT,
+        'buckets': COUNT,
+        'block': COUNT,
+        'rounds': COUNT,
+        'dropout': SHARE,
+    },
     'attention.spatial_gating:SpatialGating': {'length': COUNT, 'ratio': POSITIVE},
     'attention.token_mixing:TokenMixing': {'hidden': COUNT, 'length': COUNT},
     'attention.ttt_linear:TTTLinear': {'mini_batch': COUNT, 'rate': POSITIVE},

@@ -122,6 +122,14 @@ def attentions() -> dict[str, dict[str, Any]]:
         exclusive=ATTENTION | dict(use='attention.exclusive:Exclusive', share=1.0),
         set_attention=ATTENTION | dict(use='attention.set_attention:SetAttention'),
         value_residual=ATTENTION | dict(use='attention.value_residual:ValueResidual', share=0.5),
+        reformer=dict(
+            use='attention.reformer:Reformer',
+            heads=HEADS,
+            buckets=16,
+            block=8,
+            rounds=4,
+            mask=dict(use='ops.mask:Causal'),
+        ),
         persistent_memory=ATTENTION | dict(use='attention.persistent_memory:PersistentMemory', count=16),
     )
 
