@@ -34,6 +34,7 @@ BY_THEIR_WORD = {
     'embed/image_and_text.py',
     'embed/prompt.py',
     'model/encoder.py',
+    'model/perceiver.py',
     'recurrent/mixer/convolution.py',
     'recurrent/mixer/lightweight_convolution.py',
 }
