@@ -68,6 +68,7 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         differential=scores | dict(use='attention.differential:Differential'),
         value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
         exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
+        set_attention=scores | dict(use='attention.set_attention:SetAttention', norm=NORM),
         normalized_heads=scores | dict(use='attention.normalized_heads:NormalizedHeads'),
         native_sparse=scores
         | dict(
@@ -116,6 +117,14 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
         ttt_linear=dict(use='attention.ttt_linear:TTTLinear', heads=HEADS),
+        reformer=dict(
+            use='attention.reformer:Reformer',
+            heads=HEADS,
+            buckets=4 * length // window,
+            block=window // 2,
+            rounds=2,
+            mask=dict(use='ops.mask:Causal'),
+        ),
         causal_luna=dict(use='attention.causal_luna:CausalLuna', heads=HEADS, slots=16),
         side_by_side=dict(
             use='attention.side_by_side:SideBySide',

@@ -120,7 +120,16 @@ def attentions() -> dict[str, dict[str, Any]]:
         | dict(use='attention.tensor_product:TensorProduct', query_rank=6, key_rank=2, value_rank=2),
         normalized_heads=ATTENTION | dict(use='attention.normalized_heads:NormalizedHeads'),
         exclusive=ATTENTION | dict(use='attention.exclusive:Exclusive', share=1.0),
+        set_attention=ATTENTION | dict(use='attention.set_attention:SetAttention'),
         value_residual=ATTENTION | dict(use='attention.value_residual:ValueResidual', share=0.5),
+        reformer=dict(
+            use='attention.reformer:Reformer',
+            heads=HEADS,
+            buckets=16,
+            block=8,
+            rounds=4,
+            mask=dict(use='ops.mask:Causal'),
+        ),
         persistent_memory=ATTENTION | dict(use='attention.persistent_memory:PersistentMemory', count=16),
     )
 

@@ -24,6 +24,7 @@ OPTIMIZER = Optimizer(Part(optax.identity), weight_decay=0.5)
 # Decayed by their own word: depthwise convolutions, segment types and modalities, and trained memory.
 BY_THEIR_WORD = {
     'attention/causal_luna.py',
+    'attention/induced.py',
     'attention/luna.py',
     'attention/nystromformer.py',
     'attention/persistent_memory.py',
@@ -33,6 +34,7 @@ BY_THEIR_WORD = {
     'embed/image_and_text.py',
     'embed/prompt.py',
     'model/encoder.py',
+    'model/perceiver.py',
     'recurrent/mixer/convolution.py',
     'recurrent/mixer/lightweight_convolution.py',
 }

@@ -24,6 +24,7 @@ from saccade.metric.entity import tagged
 from saccade.metric.retrieval import retrieved
 from saccade.metric.rouge import ROUGE
 from saccade.metric.sequence import matched
+from saccade.task.absolute_regression import AbsoluteRegression
 from saccade.task.base import TaskBase
 from saccade.task.captioning import Captioning
 from saccade.task.classification import Classification
@@ -45,6 +46,7 @@ from saccade.types import Evaluator, Part, TextMetric
 
 TRIPLETS = ("--config.task={'use': 'task.triplet:Triplet'}", '--config.data.negative=other')
 OTHERS = {  # tasks whose rows are no single texts
+    'AbsoluteRegression': ('sets/largest.py', ()),
     'Contrastive': ('pairs/clip.py', ()),
     'SigmoidContrastive': ('pairs/siglip.py', ()),
     'Triplet': ('pairs/sentence_bert.py', TRIPLETS),
@@ -136,6 +138,7 @@ EVALUATIONS = {  # by the class of the task: tasks, predictions and a split
     Classification: (Classification(), CLASSED, CLASSES),
     SiameseClassification: (SiameseClassification(), CLASSED, CLASSES),
     Regression: (Regression(), NUMBERS, None),
+    AbsoluteRegression: (AbsoluteRegression(), NUMBERS, None),
     CosineRegression: (CosineRegression(), NUMBERS, None),
     Contrastive: (Contrastive(), VECTORS, None),
     SigmoidContrastive: (SigmoidContrastive(), VECTORS, None),

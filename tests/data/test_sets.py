@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of coloured points: what a set holds, and what its class is."""
+"""Sets of coloured points and of numbers: what a set holds, and its class or value."""
 
 import numpy as np
 import pytest
 
 from saccade.data.pipeline import eval_batches
+from saccade.data.synthetic.largest import LargestNumber
 from saccade.data.synthetic.sets import COLOURS, ColouredPoints
 from saccade.types import IGNORED, UserError
 
@@ -65,3 +66,37 @@ def test_rows_have_the_declared_shapes_and_padding_counts_nothing(prepared):
 def test_what_cannot_be_is_refused(changes, message):
     with pytest.raises(UserError, match=message):
         ColouredPoints(**dict(context_length=12) | changes)
+
+
+NUMBERS = LargestNumber(context_length=6, fewest=2, train=300, validation=50)
+
+
+@pytest.fixture(scope='module')
+def numbers(tmp_path_factory):
+    return NUMBERS.prepare(tmp_path_factory.mktemp('cache'))
+
+
+def test_the_value_of_a_set_is_its_largest_number(numbers):
+    lengths, scale = set(), numbers.processor
+    for row in numbers.splits['train'].rows:
+        members = row['frames'][row['segments'] != 0] * scale.deviation + scale.mean
+        assert members.max() == pytest.approx(row['value'], abs=1e-6)
+        assert ((members >= -1e-6) & (members < 1)).all()
+        lengths.add(len(members))
+    assert lengths == {2, 3, 4, 5, 6}
+    assert not np.array_equal(*(numbers.splits[name].answers[:50] for name in ('train', 'validation')))
+
+
+def test_rows_of_numbers_have_the_declared_shapes_and_padding_has_no_value(numbers):
+    (*_, last) = eval_batches(numbers.splits['validation'], 16)
+    assert {name: (array.shape, array.dtype) for name, array in last.items()} == {
+        name: (leaf.shape, leaf.dtype) for name, leaf in NUMBERS.batch_like(16).items()
+    }
+    assert np.isnan(last['value'][2:]).all()
+    assert (last['value'][:2] == numbers.splits['validation'].answers[-2:]).all()
+    assert not last['frames'][last['segments'] == 0].any()
+
+
+def test_a_smallest_set_larger_than_the_largest_is_refused():
+    with pytest.raises(UserError, match=r'data\.fewest: 7 must be at most data\.context_length, 6'):
+        LargestNumber(context_length=6, fewest=7)

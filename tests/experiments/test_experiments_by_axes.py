@@ -28,8 +28,14 @@ FILES = [
     path for path in sorted(ROOT.rglob('*.py')) if 'def get_config(' in path.read_text() and path.stem not in OF_A_RUN
 ]
 # By name and letters, copies aside: what decays without an arrow, and what does not though it is no bias and no scale.
-TABLES = {('embedding', 'V D'), ('context_embedding', 'V D'), ('source_embedding', 'V D'), ('positions', 'T D')}
-BY_THEIR_WORD = {('output', 'X D'), ('types', 'X D'), ('modal', 'X D'), ('tables', 'X V D')}
+TABLES = {
+    ('embedding', 'V D'),
+    ('context_embedding', 'V D'),
+    ('source_embedding', 'V D'),
+    ('positions', 'T D'),
+    ('queries', 'T D'),
+}
+BY_THEIR_WORD = {('latents', 'M D'), ('output', 'X D'), ('types', 'X D'), ('modal', 'X D'), ('tables', 'X V D')}
 SPARED = {
     ('bonus', 'N H'),
     ('feedforward_rate', 'D'),
@@ -39,6 +45,7 @@ SPARED = {
     ('log_rate', 'N'),
     ('logit_gain', 'V'),
     ('mixer_rate', 'D'),
+    ('query', 'M D'),
     ('skip', 'N'),
     ('table', 'X N'),
     ('token', 'D'),

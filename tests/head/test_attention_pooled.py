@@ -34,7 +34,7 @@ def test_it_is_the_attention_of_a_trained_query_and_padding_does_not_count():
     found = model.apply(params, x, reading(), False)
     weights = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params['params'])
     mixer, there = weights['mixer'], np.asarray(SEGMENTS) != 0
-    query = np.einsum('d,dnh->nh', weights['query'], mixer['query'])
+    query = np.einsum('d,dnh->nh', weights['query'][0], mixer['query'])
     key, value = (np.einsum('btd,dnh->btnh', np.asarray(x, np.float64), mixer[name]) for name in ('key', 'value'))
     scores = np.einsum('nh,btnh->bnt', query, key) / np.sqrt(query.shape[-1])
     scores = np.exp(np.where(there[:, None], scores, -np.inf))

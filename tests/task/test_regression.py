@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from known_encoder import POOLED, Known, blank, encoder, framed, loss_of
 
+from saccade.task.absolute_regression import AbsoluteRegression, median
 from saccade.task.regression import Regression, mean
 from saccade.types import Evaluator, Task, UserError
 
@@ -27,6 +28,17 @@ def test_the_loss_is_the_mean_squared_error():
     assert found['loss'].weight == len(COUNTED)
     errors = PARAMS['pooled'][COUNTED, 0] - VALUES[COUNTED]
     assert found['loss'].mean() == pytest.approx(float((errors**2).mean()), rel=NEAR)
+
+
+def test_the_loss_of_absolute_regression_is_the_mean_absolute_error():
+    found = loss_of(AbsoluteRegression(), MODEL, PARAMS, BATCH)
+    assert found.keys() == {'loss'}
+    assert found['loss'].weight == len(COUNTED)
+    errors = PARAMS['pooled'][COUNTED, 0] - VALUES[COUNTED]
+    assert found['loss'].mean() == pytest.approx(float(np.abs(errors).mean()), rel=NEAR)
+    gradient = jax.grad(lambda params: loss_of(AbsoluteRegression(), MODEL, params, BATCH)['loss'].mean())(PARAMS)
+    np.testing.assert_allclose(gradient['pooled'][COUNTED, 0], np.sign(errors) / 3, rtol=NEAR)
+    assert gradient['pooled'][2, 0] == 0.0
 
 
 def test_a_row_without_a_value_has_no_gradient():
@@ -74,6 +86,14 @@ def test_the_baseline_says_the_mean_of_training():
     train, validation = (SimpleNamespace(answers=np.array(each, np.float32)) for each in ([0, 1, 5], [1, 2, 3]))
     found = mean(train, validation, 100)
     assert found['loss'] == found['mean_squared_error'] == pytest.approx(2 / 3)
+    assert found['pearson'] == found['spearman'] == 0.0
+
+
+def test_the_baseline_of_absolute_regression_says_the_median_of_training():
+    train, validation = (SimpleNamespace(answers=np.array(each, np.float32)) for each in ([0, 1, 5], [1, 2, 3]))
+    found = median(train, validation, 100)
+    assert found['loss'] == pytest.approx(1.0)
+    assert found['mean_squared_error'] == pytest.approx(5 / 3)
     assert found['pearson'] == found['spearman'] == 0.0
 
 

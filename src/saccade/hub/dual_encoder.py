@@ -72,7 +72,7 @@ def pooling_weights(theirs: str, ours: str) -> tuple[Weight, ...]:
     """Return the weights of an attention pooling, from both names of it."""
     maps = tuple(f'{ours}/mixer/{name}' for name in ('query', 'key', 'value'))
     return (
-        Weight(f'{theirs}.probe', '1 1 D -> D', (f'{ours}/query',)),
+        Weight(f'{theirs}.probe', '1 M D -> M D', (f'{ours}/query',)),
         Weight(f'{theirs}.attention.in_proj_weight', '(part N H) D -> part D N H', maps),
         Weight(f'{theirs}.attention.in_proj_bias', '(part N H) -> part N H', tuple(f'{path}_bias' for path in maps)),
         *affine(f'{theirs}.attention.out_proj', f'{ours}/mixer/output', 'D (N H) -> N H D', 'D -> D'),

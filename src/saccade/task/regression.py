@@ -84,9 +84,15 @@ class Regression(ReadsHead):
 
 def squared_error(predicted: Float[Array, 'B 1'], values: Float[Array, 'B']) -> Total:
     """Return the total over the rows that have a value."""
+    errors, count = errors_of(predicted, values)
+    return Total((errors**2).sum(), count)
+
+
+def errors_of(predicted: Float[Array, 'B 1'], values: Float[Array, 'B']) -> tuple[Float[Array, 'B'], Float[Array, '']]:
+    """Return prediction minus value, 0 for rows without a value, and the number of rows that have one."""
     numbers, there = predicted[:, 0].astype(jnp.float32), ~jnp.isnan(values)
     errors = jnp.where(there, numbers - jnp.where(there, values, 0.0), 0.0)
-    return Total((errors**2).sum(), there.sum().astype(jnp.float32))
+    return errors, there.sum().astype(jnp.float32)
 
 
 def mean(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:

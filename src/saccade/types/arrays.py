@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, Num, PyTree
 
 ArrayLike = Array | np.ndarray | list  # as the caller of a module may give it
 Activation = Callable[[Array], Array]  # elementwise, such as `jax.nn:gelu`
@@ -17,7 +17,7 @@ Queries = Float[Array, 'B T N H']
 Keys = Float[Array, 'B S K H']
 CachedKeys = Float[Array, 'B S _ _']  # keys, or smaller features from which keys are computed
 Values = Float[Array, 'B S _ _']  # number of heads and width can differ from those of the keys
-Features = dict[str, Float[Array, 'B S _']]  # of each key, by the name of the score term that reads them
+Features = dict[str, Num[Array, 'B S _']]  # of each key, by the name of the score term that reads them
 Mixed = Float[Array, 'B T N _']  # attention output of each head of each query
 Scores = Float[Array, 'B N T S']
 Logits = Float[Array, 'B T V']

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of datasets of generated, labelled sequences or sets of frames."""
+"""Base of datasets of generated sequences or sets of frames, with a class or a value each."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
 from saccade.data.cache import digest
 from saccade.data.dataset_base import Arrays, BySplit, DatasetSource
-from saccade.data.frames.rows import FrameRows, FrameSplit, blank
+from saccade.data.frames.rows import UNLABELLED, FrameRows, FrameSplit, blank
 from saccade.data.frames.standardizer import Standardizer
 from saccade.data.labelled_base import LabelledBase
-from saccade.data.split import Split, batch_of
+from saccade.data.split import Row, Split, batch_of
 from saccade.data.uniform import Uniform, uniform
 from saccade.types import Count, UserError
 
 
 @dataclass(frozen=True)
 class LabelledFrames:
-    """Labelled sequences or sets of a split, before processing.
+    """Sequences or sets of a split, before processing.
 
-    Attributes: frames of all sequences, concatenated; lengths, number of frames of each; labels, class indices.
+    Attributes: frames of all sequences, concatenated; lengths, number of frames of each; labels, classes or values.
     """
 
     frames: Float[np.ndarray, 'frames F']
     lengths: Int[np.ndarray, 'sequences']
-    labels: Int[np.ndarray, 'sequences']
+    labels: Num[np.ndarray, 'sequences']
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -43,7 +43,8 @@ class LabelledFramesBase(LabelledBase):
     Attributes:
         context_length: number of frames per row.
         train, validation: number of sequences per split.
-        names: names of the classes.
+        names: names of the classes, none of values.
+        unlabelled: the answer of a row of padding: `frames.rows:UNLABELLED`, or `UNVALUED`.
     """
 
     context_length: Count
@@ -52,6 +53,7 @@ class LabelledFramesBase(LabelledBase):
 
     processes: ClassVar[type[Standardizer]] = Standardizer
     names: ClassVar[tuple[str, ...]]
+    unlabelled: ClassVar[Row] = UNLABELLED
 
     @property
     @abstractmethod
@@ -69,7 +71,7 @@ class LabelledFramesBase(LabelledBase):
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, which do not depend on data."""
-        return batch_of(blank(self.context_length, self._width), batch_size)
+        return batch_of(blank(self.context_length, self._width, self.unlabelled), batch_size)
 
     def frame(self, processor: Standardizer) -> int:
         """Return the number of frames per row.
@@ -101,5 +103,5 @@ class LabelledFramesBase(LabelledBase):
 
     def _split(self, arrays: Arrays, context_length: int) -> FrameSplit:
         starts = np.concatenate([[0], np.cumsum(arrays['lengths'])])
-        rows = FrameRows(arrays['frames'], starts, arrays['labels'], context_length)
+        rows = FrameRows(arrays['frames'], starts, arrays['labels'], context_length, self.unlabelled)
         return FrameSplit(rows=rows, targets=len(rows), names=self.names)
