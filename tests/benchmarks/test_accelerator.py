@@ -45,8 +45,12 @@ def names(platform, scale=TINY):
 
 def test_the_kernels_of_a_platform_and_the_automatic_choice_come_first():
     assert names('gpu')[:5] == [
-        'matrix rate', 'agree, cudnn', 'train, automatic kernel', 'train, without biases, as the peer', 'train, PyTorch',
-    ]  # fmt: skip
+        'matrix rate',
+        'agree, cudnn',
+        'train, automatic kernel',
+        'train, without biases, as the peer',
+        'train, PyTorch',
+    ]
     assert names('tpu')[:3] == ['matrix rate', 'agree, splash', 'train, automatic kernel']
 
 
