@@ -133,11 +133,10 @@ def degree(order: str) -> int:
     return max(sum(2 if found[1] else 1 for found in _LENGTHS.finditer(term)) for term in terms)
 
 
-def reason(name: str) -> str:
-    """Return the reason for which the temporary memory of a layer grows faster than the length."""
-    if name in REASONS:
-        return REASONS[name]
-    return refusal(variants(TOKENS)[name]).partition(', as ')[2].rpartition(': ')[0]
+def reason(name: str) -> str | None:
+    """Return the reason for which the memory of a layer grows faster than the length, None if none is known."""
+    refused = refusal(variants(TOKENS)[name]) if name not in REASONS else None
+    return refused.partition(', as ')[2].rpartition(': ')[0] if refused else REASONS.get(name)
 
 
 def _results(quadratic: Sequence[str], exponents: Mapping[str, Mapping[str, Exponent | None]]) -> Iterable[str]:
@@ -151,7 +150,7 @@ def _results(quadratic: Sequence[str], exponents: Mapping[str, Mapping[str, Expo
         f'to logarithms; their largest exponent is {max(linear.values(), default=0):.2f}. The other {len(quadratic)} '
         f'have the scores of all pairs of tokens in memory. Layers with an exponent above {LINEAR}:'
     )
-    yield '\n'.join(f'- `{name}`, {memory[name]:.2f}: {reason(name)}.' for name in above) or '- none'
+    yield '\n'.join(f'- `{name}`, {memory[name]:.2f}: {reason(name) or "not explained"}.' for name in above) or '- none'
     few = [name for name, slope in slopes['flops'].items() if slope <= LINEAR]
     yield (
         f'**FLOPs.** {len(few)} layers have an exponent of at most {LINEAR}: {_listed(few)}. In the others longer '
