@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from absl import flags
 
 from benchmarks.size import CROSSED, DECODING_SIZES, MASKED_SIZES, PEERS, SEARCHED, SEQ2SEQ_SIZES, SIZES
-from saccade.train.process.given import refuse_given
+from saccade.train.process.given import path_of, refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file, require_folder
 from saccade.types import UserError
@@ -47,6 +47,9 @@ LENGTH = flags.DEFINE_multi_integer(
     'length', None, 'Sequence lengths for memory, sparse, costs and kernels, in tokens.', 1
 )
 COUNTS = flags.DEFINE_bool('counts', False, 'Count the FLOPs and bytes of costs, without seconds.')
+RECORDS = flags.DEFINE_string(
+    'records', None, 'CSV file with a row for each layer and length of costs; it is continued.'
+)
 OUT = flags.DEFINE_string('out', None, 'File for the report as a page in Markdown.')
 TOPOLOGY = flags.DEFINE_string(
     'topology', None, 'TPU slice to compile kernels for, such as v5e:2x2; default: local devices.'
@@ -68,7 +71,7 @@ _READ = {
     'patching': (SIZE, ROUNDS, STEPS),
     'memory': (LENGTH,),
     'sparse': (LENGTH, ROUNDS),
-    'costs': (LENGTH, ROUNDS, COUNTS),
+    'costs': (LENGTH, ROUNDS, COUNTS, RECORDS),
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
     'search': (TEXTS, MOST),
@@ -101,8 +104,9 @@ def main(overrides: list[str]) -> None:
         require_folder('trace', TRACE.value)
     if COUNTS.value:
         refuse_given('with --counts', ROUNDS)
-    if OUT.value:
-        require_file('out', OUT.value)
+    for flag in (OUT, RECORDS):
+        if flag.value:
+            require_file(flag.name, flag.value)
     if TOPOLOGY.value:
         jax.config.update('jax_platforms', 'cpu')  # for this process; libtpu only compiles
     report = measure(overrides)
@@ -119,8 +123,9 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     """
     from benchmarks.compare import choose
     from benchmarks.corpora import corpora
+    from benchmarks.cost_page import report
     from benchmarks.costs import LENGTHS as COST_LENGTHS
-    from benchmarks.costs import costs
+    from benchmarks.costs import measured
     from benchmarks.decoding import PROMPTS, decoding
     from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
     from benchmarks.kernels import kernels
@@ -155,7 +160,8 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     if WHAT.value == 'sparse':
         return sparse(LENGTH.value or SPARSE_LENGTHS, ROUNDS.value)
     if WHAT.value == 'costs':
-        return costs(LENGTH.value or COST_LENGTHS, 0 if COUNTS.value else ROUNDS.value)
+        records = path_of('records', RECORDS.value) if RECORDS.value else None
+        return report(measured(LENGTH.value or COST_LENGTHS, 0 if COUNTS.value else ROUNDS.value, records))
     if WHAT.value == 'kernels':
         chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
         return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)

@@ -4,24 +4,27 @@
 
 A batch has the same number of tokens at each length, so a cost that is proportional to the length is constant in a
 table. Exponents are of one sequence: 1 for such a cost, 2 for all pairs of tokens. FLOPs and bytes are counted in
-programs that are not run.
+programs that are not run. A file of records has a row for each layer and length, and a later call measures the rest.
 """
 
+import csv
+import io
+import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PyTree
 from saccade.experiments.sweeps import attention as sweep
-from scipy.stats import t as student
 
 from benchmarks.one_layer import forward_and_backward, forward_flops, layer, params_like
-from saccade.analysis.report.figures import MeasurementReport, Table
+from saccade.build import build
+from saccade.train.log.provenance import processor
+from saccade.train.workdir import write_atomically
 from saccade.types import LayerContext, UserError
 
 LENGTHS = (256, 1024, 4096, 16384)
@@ -39,23 +42,9 @@ MULTI_HEAD: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What is reported. Attributes: title of its table; its unit, as a divisor; exponent of a length in its batch."""
-
-    title: str
-    unit: float
-    of_batch: int
-
-
-COSTS: Mapping[str, Cost] = {
-    'flops': Cost(f'GFLOPs of the forward pass, {TOKENS:,} tokens', 1e9, 1),
-    'temp_bytes': Cost(f'Temporary MiB of the forward and backward pass, {TOKENS:,} tokens', 2.0**20, 1),
-    'state_bytes': Cost('KiB of the decoding state of a sequence', 2.0**10, 0),
-    'compile_seconds': Cost('Seconds to compile the forward and backward pass', 1.0, 0),
-    'seconds': Cost(f'Seconds of the forward and backward pass, {TOKENS:,} tokens', 1.0, 1),
-    'token_seconds': Cost('Milliseconds to decode a token', 1e-3, 0),
-}
+FIGURES = ('flops', 'temp_bytes', 'state_bytes', 'compile_seconds', 'seconds', 'token_seconds')
+MACHINE = ('jax', 'processor')
+Record = Mapping[str, Any]  # figures of one layer at one length, None where there is none, and the machine
 
 
 def variants(length: int) -> dict[str, dict[str, Any]]:
@@ -72,14 +61,23 @@ def variants(length: int) -> dict[str, dict[str, Any]]:
     return {'multi_head': dict(MULTI_HEAD)} | layers | changed
 
 
+def layers(length: int) -> dict[str, dict[str, Any]]:
+    """Return the spec of each row of the tables: `plain`, and each variant with the blockwise kernel if it takes it."""
+    return {'plain': dict(MULTI_HEAD)} | {name: cheapest(spec) for name, spec in variants(length).items()}
+
+
 def cheapest(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec with the blockwise kernel in place of the plain one, or as it is if the layer refuses it."""
-    changed = _in_blocks(spec)
+    return dict(spec) if refusal(spec) else _in_blocks(spec)
+
+
+def refusal(spec: Mapping[str, Any]) -> str | None:
+    """Return the message of a layer that refuses the blockwise kernel in place of the plain one, or None."""
     try:
-        jax.eval_shape(lambda x: layer(changed).init(jax.random.key(0), x), _tokens(1, BLOCK))
-    except UserError:
-        return dict(spec)
-    return changed
+        build(_in_blocks(spec))
+    except UserError as error:
+        return str(error)
+    return None
 
 
 def _in_blocks(spec: Any) -> Any:
@@ -91,49 +89,64 @@ def _in_blocks(spec: Any) -> Any:
     return inner | IN_BLOCKS if spec.get('use') == PLAIN else inner
 
 
-def costs(lengths: Sequence[int], rounds: int) -> MeasurementReport:
-    """Count and measure each layer at each length, and fit exponents of the length.
+def measured(lengths: Sequence[int], rounds: int, file: Path | None = None) -> dict[tuple[str, int], Record]:
+    """Count and measure each layer at each length.
 
     Args:
-        rounds: runs of which the median is reported; 0 to count FLOPs and bytes alone.
+        rounds: runs of which the median is reported; 0 to count FLOPs and bytes only.
+        file: CSV file of records, which is continued; rows without the seconds that are to be measured are replaced.
 
     Raises:
-        UserError: fewer than three lengths are given, or one does not divide the tokens of a batch.
+        UserError: fewer than three lengths are given, one does not divide the tokens of a batch, or the file has other
+            columns.
     """
     if len(set(lengths)) < 3:
         raise UserError(f'--length: an exponent with an interval needs three lengths or more, not {list(lengths)}')
     if unfit := [length for length in lengths if TOKENS % length]:
         raise UserError(f'--length={unfit[0]}: rows of a batch of {TOKENS} tokens need a length that divides it')
-    lengths = sorted(set(lengths))
-    found: dict[str, dict[str, list[int | float | None]]] = {name: {} for name in COSTS}
-    for length in lengths:
-        cheapest_of = {name: cheapest(spec) for name, spec in variants(length).items()}
-        for name, spec in ({'plain': MULTI_HEAD} | cheapest_of).items():
-            for cost, figure in _measured(spec, length, rounds).items():
-                found[cost].setdefault(name, []).append(figure)
-    found = {name: rows for name, rows in found.items() if rows}
-    exponents = {
-        name: {each: exponent(lengths, row, COSTS[name].of_batch) for each, row in rows.items()}
-        for name, rows in found.items()
+    machine = dict(zip(MACHINE, (jax.__version__, processor() or platform.machine()), strict=True))
+    names = [*layers(min(lengths))]
+    earlier = read(file) if file and file.exists() else {}
+    found = {key: record for key, record in earlier.items() if key[0] in names}
+    for length in sorted(set(lengths)):
+        for name, spec in layers(length).items():
+            before = found.get((name, length))
+            if before is None or (rounds and before['compile_seconds'] is None):
+                found[name, length] = measure(spec, length, rounds) | machine
+                if file:
+                    ordered = sorted(found, key=lambda key: (names.index(key[0]), key[1]))
+                    write(file, {key: found[key] for key in ordered})
+    return {(name, length): found[name, length] for name in names for length in sorted(set(lengths))}
+
+
+def read(file: Path) -> dict[tuple[str, int], Record]:
+    """Read a file of records.
+
+    Raises:
+        UserError: it has other columns.
+    """
+    columns, *rows = [*csv.reader(io.StringIO(file.read_text(encoding='utf-8')))] or [[]]
+    if columns != ['layer', 'length', *FIGURES, *MACHINE]:
+        raise UserError(f'{file}: it has the columns {", ".join(columns)}; name a file of records of --what=costs')
+    figures = slice(2, 2 + len(FIGURES))
+    return {
+        (row[0], int(row[1])): dict(zip(FIGURES, map(_number, row[figures]), strict=True))
+        | dict(zip(MACHINE, row[figures.stop :], strict=True))
+        for row in rows
     }
-    tables = tuple(_table(COSTS[name], lengths, rows, exponents[name]) for name, rows in found.items())
-    notes = (
-        f'One layer of width {WIDTH} with {sweep.HEADS} heads, float32; local parts see {WINDOW} tokens; kernels work '
-        f'in blocks of {BLOCK} tokens except `plain` and layers that refuse this.',
-        'Exponents are of one sequence, with a 95% interval of the line through the logarithms. A dash: no decoding '
-        f'state, or a program that needs more than {LARGEST // 2**30} GiB and was not run.',
-    )
-    return MeasurementReport('costs', {'lengths': lengths, 'exponents': exponents, **found}, tables, notes)
 
 
-def exponent(lengths: Sequence[int], row: Sequence[int | float | None], of_batch: int) -> tuple[float, float] | None:
-    """Return the exponent of the length in a cost of one sequence, and the half-width of its 95% interval."""
-    if None in row or not min(row):
-        return None
-    x, y, free = np.log(lengths), np.log(row), len(row) - 2
-    slope, start = np.polyfit(x, y, 1)
-    error = np.linalg.norm(y - start - slope * x) / np.linalg.norm(x - x.mean()) / np.sqrt(free)
-    return float(slope) + of_batch, float(student.ppf(0.975, free) * error)
+def write(file: Path, records: Mapping[tuple[str, int], Record]) -> None:
+    """Write a file of records."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator='\n')
+    writer.writerow(('layer', 'length', *FIGURES, *MACHINE))
+    writer.writerows((*key, *(record[column] for column in (*FIGURES, *MACHINE))) for key, record in records.items())
+    write_atomically(file, table.getvalue())
+
+
+def _number(text: str) -> int | float | None:
+    return (int(text) if text.isdecimal() else float(text)) if text else None
 
 
 def state_bytes(spec: Mapping[str, Any], length: int) -> int | None:
@@ -145,7 +158,8 @@ def state_bytes(spec: Mapping[str, Any], length: int) -> int | None:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
 
-def _measured(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, int | float | None]:
+def measure(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, int | float | None]:
+    """Return the figures of one layer at one length; None for those that are not measured."""
     start = time.perf_counter()
     like = params_like(spec, _batch(length))
     program = forward_and_backward(spec).lower(like, _batch(length)).compile()
@@ -153,7 +167,7 @@ def _measured(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, in
     state = state_bytes(spec, length)
     counted = {'flops': forward_flops(spec, _batch(length)), 'temp_bytes': taken, 'state_bytes': state}
     if not rounds:
-        return counted
+        return dict.fromkeys(FIGURES) | counted
     params = _drawn(like)
     runs = (lambda: program(params, _drawn(_batch(length)))) if taken <= LARGEST else None
     decode = None if state is None else jax.jit(_decoding(spec, length))
@@ -201,22 +215,3 @@ def _batch(length: int) -> jax.ShapeDtypeStruct:
 def _drawn(like: PyTree) -> PyTree:
     """Return normal numbers with a deviation of 0.02: times do not depend on them."""
     return jax.tree.map(lambda leaf: 0.02 * jax.random.normal(jax.random.key(0), leaf.shape, leaf.dtype), like)
-
-
-def _table(
-    cost: Cost,
-    lengths: Sequence[int],
-    rows: Mapping[str, Sequence[int | float | None]],
-    exponents: Mapping[str, tuple[float, float] | None],
-) -> Table:
-    def written(figure: int | float | None) -> str:
-        return '-' if figure is None else f'{figure / cost.unit:,.4g}'
-
-    def fitted(found: tuple[float, float] | None) -> str:
-        return '-' if found is None else f'{found[0]:.2f} ± {found[1]:.2f}'
-
-    return Table(
-        cost.title,
-        ('layer', *(f'T = {length:,}' for length in lengths), 'exponent'),
-        [(name, *map(written, row), fitted(exponents[name])) for name, row in rows.items()],
-    )

@@ -64,6 +64,8 @@ def test_figures_for_programs_are_one_object():
         (('--what=costs', '--counts', '--rounds=2'), '--rounds has no effect with --counts'),
         (('--what=memory', '--counts'), '--counts has no effect with --what=memory'),
         (('--what=costs', '--out=/not/there.md'), '--out=/not/there.md: there is no folder /not'),
+        (('--what=costs', '--records=/not/there.csv'), '--records=/not/there.csv: there is no folder /not'),
+        (('--what=memory', '--records=costs.csv'), '--records has no effect with --what=memory'),
         (('--what=costs', '--length=256'), '--length: an exponent with an interval needs three lengths or more'),
         (('--what=utilisation', '--trace=/proc/x'), '--trace=/proc/x: it cannot be written to'),
         (('--what=utilisation', '--config=not_there.py', '--force'), 'not_there.py'),

@@ -10,13 +10,14 @@ one-hot, one for all heads; so masks, kernels, packed rows and the KV cache are 
 that of heads as wide as the rank, or as `length` without one; N length^2 parameters, or 2 N length rank.
 """
 
+import dataclasses
 from typing import Any, ClassVar
 
 import jax
 from jaxtyping import Array, Int
 
 from saccade.attention.synthesizer_base import SynthesizerBase
-from saccade.types import CachedKeys, Count, Hidden, Queries
+from saccade.types import CachedKeys, Capabilities, Count, Hidden, Queries
 
 __all__ = ['RandomSynthesizer']
 
@@ -30,6 +31,9 @@ class RandomSynthesizer(SynthesizerBase):
 
     rank: Count | None = None
 
+    capabilities: ClassVar[Capabilities] = dataclasses.replace(  # without a rank
+        SynthesizerBase.capabilities, time='B N T S^2', memory='B N T S', state='S^2 + S K H'
+    )
     example: ClassVar[dict[str, Any]] = {'rank': 4}
 
     def queries(self, x: Hidden, positions: Int[Array, 'B T']) -> Queries:

@@ -5,6 +5,7 @@
 s'[n, i, j] = sum over a, c of kernel[n, A - 1 - a, C // 2 + c] s[n, i - a, j + c],   a = 0 .. A-1, |c| <= C // 2
 """
 
+import jax
 import jax.numpy as jnp
 from einops import rearrange
 from flax import struct
@@ -22,16 +23,20 @@ def convolve(scores: Scores, kernel: Float[Array, 'N A C'], segments: Int[Array,
     """
     A, C = kernel.shape[1:]
     T, S = scores.shape[-2:]
-    padded = jnp.pad(scores, ((0, 0), (0, 0), (0, 0), (C // 2, C // 2)))
-    summed = jnp.zeros_like(scores)
-    for back in range(min(A, T)):
+    padded = jnp.pad(scores, ((0, 0), (0, 0), (A - 1, 0), (C // 2, C // 2)))
+    before = jnp.pad(segments, ((0, 0), (A - 1, 0)), constant_values=-1)
+
+    @jax.checkpoint  # the backward pass has the shifted scores of one query tap at a time
+    def add(summed: Scores, of_query: tuple[Array, Array]) -> tuple[Scores, None]:
         # Not a grouped convolution: on a mesh that replicates the scores, XLA sums the kernel's gradient over copies.
-        taps = kernel[:, A - 1 - back].astype(scores.dtype)
-        over_keys = sum(taps[:, tap, None, None] * padded[..., tap : tap + S] for tap in range(C))
-        same = segments == jnp.pad(segments, ((0, 0), (back, 0)), constant_values=-1)[:, :T]
-        earlier = jnp.pad(over_keys, ((0, 0), (0, 0), (back, 0), (0, 0)))[:, :, :T]
-        summed = summed + jnp.where(same[:, None, :, None], earlier, 0.0)
-    return summed
+        start, factors = of_query
+        rows = jax.lax.dynamic_slice_in_dim(padded, start, T, axis=2)
+        over_keys = sum(factors[:, tap, None, None] * rows[..., tap : tap + S] for tap in range(C))
+        same = segments == jax.lax.dynamic_slice_in_dim(before, start, T, axis=1)
+        return summed + jnp.where(same[:, None, :, None], over_keys, 0.0), None
+
+    taps = jnp.arange(A), rearrange(kernel.astype(scores.dtype), 'N A C -> A N C')
+    return jax.lax.scan(add, jnp.zeros_like(scores), taps)[0]
 
 
 @struct.dataclass

@@ -60,13 +60,15 @@ class Table:
 class MeasurementReport:
     """Report of a measurement.
 
-    Attributes: what was measured; its figures, for programs; tables and notes, for people.
+    Attributes: what was measured; its figures, for programs; tables and notes, for people; the machines that records
+    of earlier runs come from, if there are any.
     """
 
     what: str
     figures: dict[str, Any]
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
 
     def json(self) -> str:
         """One JSON object, with the machine and the versions."""
@@ -91,6 +93,8 @@ class MeasurementReport:
             say(console, note)
 
     def _notes(self) -> tuple[str, ...]:
+        if self.machines:
+            return (*self.notes, *self.machines)
         found = machine()
         versions = ', '.join(f'{name} {version}' for name, version in found['versions'].items())
         return (

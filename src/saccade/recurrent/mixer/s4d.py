@@ -13,11 +13,13 @@ the input: `attention.mamba2` is a model whose step does. Causal, without cross-
 separate. Cost: 2 D^2 + D log^2 T per token, D M T for the kernel; a decoding step is D M, as is its state.
 """
 
+import math
 from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from einops import rearrange
 from jaxtyping import Array, Complex, Float, Int
 
 from saccade.axes import parameter
@@ -59,7 +61,7 @@ class S4D(Layer):
         sums=True,
         equivariant=False,
         time='B T D (D + log^2 T)',
-        memory='B T D log T + T D M',
+        memory='B T D log T + D M sqrt(T)',
         state='D M',
     )
     example: ClassVar[dict[str, Any]] = {'states': 4, 'activation': {'use': 'ops.activation:gelu'}}
@@ -73,8 +75,7 @@ class S4D(Layer):
         skip = parameter(self, 'skip', 'D', nn.initializers.normal(1.0), (D,), dtype=jnp.float32)
         log_decay, c = self._discretised(D)
         if state is None:
-            powers = jnp.exp(log_decay * jnp.arange(x.shape[1])[:, None, None])
-            y = convolve_long(x, segments, 2 * jnp.einsum('TDM,DM->TD', powers, c).real)
+            y = convolve_long(x, segments, _kernel(x.shape[1], log_decay, c))
         else:
             y, state = _recur(x, segments, log_decay, c, state)
         y = self.activation(self.tap('read', 'B T D', (y + skip * x).astype(x.dtype)))
@@ -104,6 +105,14 @@ class S4D(Layer):
 def _harmonics(key: Any, shape: tuple[int, ...]) -> Float[Array, 'D M']:
     """Initialise the imaginary parts of a: pi n for state n."""
     return jnp.broadcast_to(jnp.pi * jnp.arange(shape[1], dtype=jnp.float32), shape)
+
+
+def _kernel(T: int, log_decay: Complex[Array, 'D M'], c: Complex[Array, 'D M']) -> Float[Array, 'T D']:
+    """Return 2 Re(c . decay^t) for t below T, from powers within a block of sqrt(T) tokens and of whole blocks."""
+    size = math.isqrt(T - 1) + 1
+    within = jnp.exp(log_decay * jnp.arange(size)[:, None, None])
+    blocks = c * jnp.exp(log_decay * (size * jnp.arange(size))[:, None, None])
+    return 2 * rearrange(jnp.einsum('CDM,tDM->CtD', blocks, within).real, 'C t D -> (C t) D')[:T]
 
 
 def _recur(
