@@ -151,7 +151,11 @@ def test_a_variant_that_leaks_the_future_is_found_out(variant):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ('use', 'words'), [('my_attention:jnp', 'is no part: it is no class'), ('my_attention:Min', "did you mean 'Mine'")]
+    ('use', 'words'),
+    [
+        ('my_attention:jnp', 'is no part with contract tests: it is no class'),
+        ('my_attention:Min', "did you mean 'Mine'"),
+    ],
 )
 def test_what_is_no_variant_is_refused_in_one_line(variant, use, words):
     done = run(variant, '-m', 'pytest', *CONTRACT, use)

@@ -175,9 +175,9 @@ def test_defaults_of_a_part_from_elsewhere_are_its_own():
 @pytest.mark.parametrize(
     ('name', 'words'),
     [
-        ('Odd', r'--variant: .*Odd is no part: for a .* it has no __call__\('),
+        ('Odd', r'--variant: .*Odd is no part with contract tests: as .* it has no __call__\('),
         ('Hungry', "no value is known to try its field 'strength' with.*example = dict"),
-        ('Undeclared', "no part: for a kernel it has no 'capabilities'"),
+        ('Undeclared', "no part with contract tests: as kernel it has no 'capabilities'"),
         ('Norm', "did you mean 'Norma'"),
     ],
 )

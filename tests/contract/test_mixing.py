@@ -180,7 +180,8 @@ def test_a_step_in_bfloat16_keeps_the_dtypes_with_float32_parameters(subject):
 def test_no_two_leaves_of_a_fresh_state_share_a_buffer(subject):
     state = subject.module.apply(subject.params, X[:, :1], T, method='init_state')
     leaves = jax.tree.leaves(state)
-    assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
+    different = len({leaf.unsafe_buffer_pointer() for leaf in leaves})
+    assert different == len(leaves), 'two leaves are one array: make each by a call of its own'
 
 
 @those_that('cached')
@@ -232,9 +233,13 @@ def is_served(name, context):
 def test_what_a_mixer_serves_is_what_it_declares(name):
     declared = can(mixing()[name][0])
     other = Source(normal((B, 5, D), 2), positions(B, 5))
-    assert is_served(name, CONTEXT.replace(source=other)) == declared.cross
-    assert is_served(name, CONTEXT.replace(segments=TWO_DOCUMENTS)) == declared.packed
-    assert is_served(name, CONTEXT.replace(terms=(Softcap(5.0),))) == (declared.terms or declared.softcap)
+    for field, context, served in (
+        ('cross', CONTEXT.replace(source=other), declared.cross),
+        ('packed', CONTEXT.replace(segments=TWO_DOCUMENTS), declared.packed),
+        ('terms', CONTEXT.replace(terms=(Softcap(5.0),)), declared.terms or declared.softcap),
+    ):
+        remedy = 'compute with it' if served else 'raise a UserError'
+        assert is_served(name, context) == served, f'capabilities say {field}={served}: {remedy}'
     if declared.terms:
         assert is_served(name, CONTEXT.replace(terms=(RelativeKeys(normal((3, 4))),))) == declared.content
 

@@ -61,9 +61,9 @@ SHORT = ('--config.steps=4', '--config.eval_every=0', '--config.checkpoint_every
 pytestmark = pytest.mark.long
 
 
-def block(page: str) -> str:
-    """The first Python block of a guide."""
-    return re.search(r'```python\n(.*?)```', (ROOT / 'docs/guides' / page).read_text(), re.S)[1]
+def block(page: str, number: int = 0) -> str:
+    """A Python block of a guide, by its number."""
+    return re.findall(r'```python\n(.*?)```', (ROOT / 'docs/guides' / page).read_text(), re.S)[number]
 
 
 @pytest.fixture(scope='module')
@@ -71,6 +71,8 @@ def lab(runner, tmp_path_factory):
     """A runner in a folder of the user's own: the mixer and the task are those of the guides."""
     folder = tmp_path_factory.mktemp('lab')
     (folder / 'my_attention.py').write_text(block('own_variant.md').replace('"""', '"""One line.\n', 1))
+    for number, name in enumerate(('my_term', 'my_heads', 'my_mean'), 1):
+        (folder / f'{name}.py').write_text(block('own_variant.md', number))
     (folder / 'my_task.py').write_text(block('own_task.md'))
     (folder / 'my_parts.py').write_text(PARTS)
     (folder / 'my_tools.py').write_text('def half(): return 0.5\n')
@@ -190,7 +192,10 @@ def test_a_sweep_over_ones_own_code_and_its_report_show_the_initialisers(lab, tm
     assert re.fullmatch(r'MultiHead\(kernel_init=normal\(stddev=0\.02\), output_init=.*\)', shown['base']['mixer'])
 
 
-@pytest.mark.parametrize('use', ['my_parts:Halved', 'my_attention:Mine'])
+@pytest.mark.parametrize(
+    'use',
+    ['my_parts:Halved', 'my_attention:Mine', 'my_term:Kerple', 'my_heads:Scalable', 'my_mean:CumulativeMean'],
+)
 def test_the_contract_asks_no_docstring_and_keeps_ones_own_defaults(lab, use):
     command = [sys.executable, '-m', 'pytest', str(ROOT / 'tests/contract'), '-q', '-p', 'no:cacheprovider']
     environment = {name: value for name, value in os.environ.items() if name != 'SACCADE_VARIANT'}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of metrics: what a run collects and writes, and the metric by which its checkpoints are ranked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from saccade.train.declared import declared, ranking
 from saccade.train.experiment import Experiment
 from saccade.train.log.declarations import Declarations, read_declarations
 from saccade.train.setup import require_ranking
-from saccade.types import Metric, UserError
+from saccade.types import Metric, Part, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 
@@ -114,3 +114,13 @@ def test_a_task_that_declares_nothing_is_ranked_by_the_loss_that_training_minimi
     run = experiment('causal_lm/quickstart.py', f"task={{'use': '{__name__}:Plain'}}")
     assert ranking(run) == Metric('loss', 'lowest')
     require_ranking(run)
+
+
+def test_a_task_that_evaluates_predictions_makes_them():
+    class Half(CausalLM):
+        def evaluate(self, predictions, split):
+            return {}
+
+    changed = replace(experiment('causal_lm/quickstart.py'), task=Part(Half))
+    with pytest.raises(UserError, match='Half has evaluate, which needs predict as well'):
+        declared(changed)

@@ -12,12 +12,18 @@ from saccade.train.learner import Learner
 from saccade.train.log.declarations import Declarations
 from saccade.train.meter import Meter
 from saccade.train.plan import RunPlan
-from saccade.types import Metric, UserError
+from saccade.types import Evaluator, Metric, UserError
 
 
 def declared(experiment: Experiment) -> Declarations:
-    """Collect the metrics declared by the task, its data, the parts of the model and training itself."""
+    """Collect the metrics declared by the task, its data, the parts of the model and training itself.
+
+    Raises:
+        UserError: the task evaluates predictions, and makes none.
+    """
     task, baseline = experiment.task(), experiment.baseline
+    if hasattr(task, 'evaluate') and not isinstance(task, Evaluator):
+        raise UserError(f'{experiment.task.name} has evaluate, which needs predict as well, for its predictions')
     parts = [part.target for part in (*experiment.model.walk(), *(baseline.walk() if baseline else ()))]
     owners = [Learner, Meter, RunPlan, *parts, experiment.data(), task]
     found = [metric for owner in owners for metric in reports_of(owner)]

@@ -173,7 +173,7 @@ class Catalogue:
         part = load(use, where)
         kinds = kinds_of(part)
         if not kinds:
-            raise UserError(f'{where}: {use} is no part: {_nearest_miss(part)}')
+            raise UserError(f'{where}: {use} is no part with contract tests: {_nearest_miss(part)}')
         for kind in kinds:
             kind.spec(part)
         return cls({kind: (part,) if kind in kinds else () for kind in KINDS})
@@ -262,4 +262,4 @@ def _nearest_miss(part: Any) -> str:
             absent = sum(not hasattr(part, name) for name in members)  # others are there, with other arguments
             misses.append(((len(missing) / len(members), absent), kind, missing))
     _, kind, missing = min(misses, key=lambda miss: miss[0])
-    return f'for a {kind.name} {missing[0]}'
+    return f'as {kind.name} {missing[0]}'
