@@ -37,7 +37,14 @@ FUSED = {'gpu': ('cudnn',), 'tpu': ('splash',)}  # kernels of a platform's own, 
 TORCH_DEVICES = {'gpu': 'cuda', 'cpu': 'cpu'}  # a TPU is none of PyTorch's
 HEAD_WIDTH = 64
 # Biases of the model, which the peer in PyTorch does not have.
-BIASES = tuple(f'model__{part}__bias' for part in ('norm', 'block__norm', 'block__mixer', 'block__feedforward'))
+_BIASED = (
+    'norm__bias',
+    'block__norm__bias',
+    'block__mixer__bias',
+    'block__mixer__output_bias',
+    'block__feedforward__bias',
+)
+BIASES = tuple(f'model__{field}' for field in _BIASED)
 MOST_SCORED = 8192  # tokens whose scores are made as one array
 
 
@@ -165,7 +172,7 @@ def rows(scale: Scale, platform: str, trace: str) -> Iterator[Row]:
     yield ours('matrix rate', 'matrix_rate', rows=scale.matrix)
     yield from map(agree, own)
     yield train('automatic kernel')
-    yield train('without biases, as the peer', **dict.fromkeys((*BIASES, 'model__block__mixer__output_bias'), False))
+    yield train('without biases, as the peer', **dict.fromkeys(BIASES, False))
     yield from _training_peers(scale, platform)
     for kernel in ('blockwise', 'plain'):  # the automatic one is the platform's own
         use = f'attention.{kernel}:{KERNELS[kernel].__name__}'

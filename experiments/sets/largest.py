@@ -18,6 +18,17 @@ compares poolings. With inducing points (ISAB):
 from ml_collections import ConfigDict
 from saccade.experiments.sets.base import frame_classifier
 
+SET_ATTENTION = dict(
+    use='attention.set_attention:SetAttention',
+    heads=4,
+    norm=None,
+    bias=True,
+    output_bias=True,
+    kernel=dict(use='attention.plain:Plain'),
+    mask=dict(use='ops.mask:Full'),
+    position=dict(use='position.none:NoPosition'),
+)
+
 
 def get_config() -> ConfigDict:
     config, context_length, classes = frame_classifier(steps=2000, context_length=10, classes=1)
@@ -25,22 +36,12 @@ def get_config() -> ConfigDict:
     config.task = dict(use='task.absolute_regression:AbsoluteRegression')
     config.baseline = dict(use='task.absolute_regression:median')
     config.data = dict(use='data.synthetic.largest:LargestNumber', context_length=context_length)
-    set_attention = dict(
-        use='attention.set_attention:SetAttention',
-        heads=4,
-        norm=None,
-        bias=True,
-        output_bias=True,
-        kernel=dict(use='attention.plain:Plain'),
-        mask=dict(use='ops.mask:Full'),
-        position=dict(use='position.none:NoPosition'),
-    )
     config.model.layers = 2
     config.model.norm = dict(use='norm.none:NoNorm')
     config.model.block = dict(
-        use='block.no_residual:NoResidual', norm=config.model.norm, mixer=set_attention, feedforward=None
+        use='block.no_residual:NoResidual', norm=config.model.norm, mixer=dict(SET_ATTENTION), feedforward=None
     )
     config.model.heads = dict(
-        pooled=dict(use='head.attention_pooled:AttentionPooled', mixer=set_attention, queries=1, classes=classes)
+        pooled=dict(use='head.attention_pooled:AttentionPooled', mixer=dict(SET_ATTENTION), queries=1, classes=classes)
     )
     return config

@@ -10,16 +10,7 @@ The encoders: every member by itself, attention among members (SAB), and through
 members by themselves is best, attention with PMA close to it, and the mean far behind.
 """
 
-SET_ATTENTION = dict(
-    use='attention.set_attention:SetAttention',
-    heads=4,
-    norm=None,
-    bias=True,
-    output_bias=True,
-    kernel=dict(use='attention.plain:Plain'),
-    mask=dict(use='ops.mask:Full'),
-    position=dict(use='position.none:NoPosition'),
-)
+from saccade.experiments.sets.largest import SET_ATTENTION
 
 
 def get_sweep() -> dict:

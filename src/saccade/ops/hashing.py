@@ -89,7 +89,7 @@ def attend_hashed(
 
 
 def _reached(hashed: Hashed, number: int, index: Int[Array, 'B N R T C'], of_each: Any) -> Bool[Array, 'B N R T C']:
-    """Return whether queries reach the keys at an index in one round."""
+    """Return True where queries reach the keys at an index in one round."""
     runs, chunks = (x[:, :, number] for x in (hashed.runs, hashed.chunks))
     queries = Hashed(runs[:, :, None, :, None], chunks[:, :, None, :, None])
     return queries.reaches(Hashed(of_each(runs, index), of_each(chunks, index)))

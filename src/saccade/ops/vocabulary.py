@@ -57,7 +57,7 @@ class OutputProjection:
         return logits if self.cap is None else self.cap * jnp.tanh(logits / self.cap)
 
     def _aligned(self, entries: int) -> Float[Array, '_ _']:
-        """Return the kernel, on a GPU with zeros for further entries up to a multiple of `ALIGNED`.
+        """Return the kernel, padded on a GPU with zeros to a multiple of `ALIGNED` entries.
 
         Its matrix units read rows of 16-bit numbers only from addresses that are a multiple of 16 bytes: for 50257
         entries the three products took 11.9 of a step's 47 ms on an H100.

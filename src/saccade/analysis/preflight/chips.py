@@ -20,8 +20,14 @@ from saccade.types import UserError
 
 # Memory of one chip in GiB, by the start of JAX's device_kind; from the vendor's data sheets.
 MEMORY = {
-    **{'TPU v4': 32, 'TPU v5 lite': 16, 'TPU v5e': 16, 'TPU v5': 95, 'TPU v6': 32},
-    **{'NVIDIA H100': 80, 'NVIDIA H200': 141, 'NVIDIA B200': 180},
+    'TPU v4': 32,
+    'TPU v5 lite': 16,
+    'TPU v5e': 16,
+    'TPU v5': 95,
+    'TPU v6': 32,
+    'NVIDIA H100': 80,
+    'NVIDIA H200': 141,
+    'NVIDIA B200': 180,
 }
 
 # Otherwise libtpu queries Google's servers for the TPU type, warns without one, and loads in one process at a time.
