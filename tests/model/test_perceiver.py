@@ -65,3 +65,11 @@ def test_alike_latents_stay_alike_so_that_one_is_enough():
     assert_near(
         model.apply(alike, TOKENS)['each'], one.apply({'params': params['params'] | {'latents': first}}, TOKENS)['each']
     )
+
+
+def test_a_row_with_more_than_one_document_has_no_numbers():
+    model, params = drawn()
+    context = LayerContext(PLACES, jnp.array([[1] * 5 + [2] * 4, [2] * T]))
+    packed, alone = np.isnan(model.apply(params, TOKENS, context)['each']).all(axis=(1, 2))
+    assert packed
+    assert not alone

@@ -8,8 +8,9 @@ Jaegle et al. 2022, "Perceiver IO: A General Architecture for Structured Inputs 
 https://arxiv.org/abs/2107.14795. read(A; B) and write(A; B) are blocks whose mixer attends from A to B. The queries O
 are of positions, as in its language models; heads read the outputs, so whole texts are read from the first one. The
 paper's inputs, latents and outputs have widths of their own; ours have one, and outputs keep the residual of their
-query. `passes` repeats the layers with the same weights. A row is one segment. Cost: that of L layers over M places,
-and of two over T with M keys or queries.
+query. `passes` repeats the layers with the same weights. A row is one document: the outputs of a row that is packed with
+more are NaN, since a compiled program cannot raise an error. Cost: that of L layers over M places, and of two over T
+with M keys or queries.
 """
 
 from typing import Any, ClassVar
@@ -63,6 +64,9 @@ class Perceiver(Encoder):
         queries = jnp.take(table, row.positions, axis=0).astype(x.dtype)
         read = Source(self.source_norm(name='latents_norm')(z), places)
         y = self._layer('write_layers', self.write)(queries, row.replace(source=read), train)
+        numbers = context.numbered  # 0 for padding; the latents would mix documents
+        packed = ((numbers > 0) & (numbers < numbers.max(axis=1, keepdims=True))).any(axis=1)
+        y = jnp.where(packed[:, None, None], jnp.nan, y)
         return self.tap('final_norm', 'B T D', self.norm(name='norm')(y, context.real)), None
 
     def _layer(self, name: str, block: Part[Block] | None) -> Stack:
