@@ -8,7 +8,7 @@ Jaegle et al. 2022, "Perceiver IO: A General Architecture for Structured Inputs 
 https://arxiv.org/abs/2107.14795. read(A; B) and write(A; B) are blocks whose mixer attends from A to B. The queries O
 are of positions, as in its language models; heads read the outputs, so whole texts are read from the first one. The
 paper's inputs, latents and outputs have widths of their own; ours have one, and outputs keep the residual of their
-query. `passes` repeats the layers with the same weights. A row is one document: the outputs of a row that is packed with
+query. `passes` repeats the layers with the same weights. A row is one document: outputs of a row that is packed with
 more are NaN, since a compiled program cannot raise an error. Cost: that of L layers over M places, and of two over T
 with M keys or queries.
 """
