@@ -32,19 +32,21 @@ class OneThread(Worker):
     environment: Mapping[str, str] = {**Worker.environment, **_ONE_THREAD}
 
 
-def corpora(gigabytes: float) -> MeasurementReport:
-    """Measure seconds and memory for so many GB of text.
+def corpora(gigabytes: float, with_peer: bool = True) -> MeasurementReport:
+    """Measure seconds and memory for a text of this size [GB].
 
     Raises:
         UserError: datasets is missing, or a side fails.
     """
-    require('datasets')
+    sides = {PEER: 'benchmarks.datasets_corpora'} if with_peer else {}
+    if sides:
+        require('datasets')
     with tempfile.TemporaryDirectory() as folder:
         with OneThread(OURS, 'benchmarks.our_corpora:Corpora', folder=folder, weights=WEIGHTS) as ours:
             ours.ask('make_tokenizer', vocabulary=VOCABULARY)
         sizes = {name: _write(Path(folder, f'{name}.jsonl'), gigabytes * 1e9 / len(WEIGHTS)) for name in WEIGHTS}
         found = {}
-        for name, target in ((PEER, 'benchmarks.datasets_corpora'), (OURS, 'benchmarks.our_corpora')):
+        for name, target in {**sides, OURS: 'benchmarks.our_corpora'}.items():
             with OneThread(name, f'{target}:Corpora', folder=folder, weights=WEIGHTS) as worker:
                 found[name] = {'seconds': worker.ask('prepare'), **worker.ask('memory')}
                 if name == OURS:
@@ -62,7 +64,7 @@ def _write(path: Path, size: float) -> int:
     from saccade.data.corpus import pydocs
 
     lines = [
-        line for item in pydocs.documents(pydocs.installed_modules()) for line in item['text'].splitlines(keepends=True)
+        line for item in pydocs.documents(pydocs.installed_modules()) for line in item.text.splitlines(keepends=True)
     ]
     drawn, written = random.Random(path.name), 0
     with path.open('w', encoding='utf-8') as file:
@@ -83,7 +85,7 @@ def _report(size: int, found: dict, read: dict) -> MeasurementReport:
                 name,
                 f'{each["seconds"]:.0f}',
                 f'{speeds[name]:.1f}',
-                f'{speeds[name] / speeds[PEER]:.2f}',
+                f'{speeds[name] / speeds[PEER]:.2f}' if PEER in speeds else '',
                 f'{each["peak"] / 2**20:,.0f}',
                 f'{each["own_peak"] / 2**20:,.0f}',
             )

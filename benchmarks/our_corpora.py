@@ -34,7 +34,7 @@ class Corpora:
     def make_tokenizer(self, vocabulary: int) -> None:
         """Train a tokenizer on installed documentation, and save it in the folder."""
         corpus = open_corpus('pydocs', None, self._folder / 'cache')
-        texts = (document['text'] for document in corpus.splits['train'])
+        texts = (document.text for document in corpus.splits['train'])
         BPE(vocabulary=vocabulary).train(texts).save(self._folder)
 
     def prepare(self) -> float:

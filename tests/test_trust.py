@@ -38,7 +38,7 @@ HOSTILE = (
     'train.config_file:run_file',
     'train.workdir:write_atomically',
     'data.corpus.prepare:prepare',
-    'data.corpus.text_dataset:TextFiles',
+    'data.corpus.pydocs:PyDocs',
     'build:load',
     'saccade.build:load',
     'hub.load:load',

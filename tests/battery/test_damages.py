@@ -245,11 +245,8 @@ OF_DATA = {
         'cache/*/train/counts.npy',
         'cache/*/validation/*.npy',
         'cache/*/digests.json',
-        'cache/*/text_files/*/dataset_info.json',
-        'cache/*/text_files/*/features.json',
-        'cache/*/text_files/*/*train.array_record*',
     ),
-    **each((rename, replace_by_folder), 'cache/*/train/tokens.npy', 'cache/*/text_files/*/digests.json'),
+    **each((rename, replace_by_folder), 'cache/*/train/tokens.npy', 'cache/*/digests.json'),
     'flip all of the cache': lambda run: damage_all(run, 'cache/**/*', flip),
     'empty all of the cache': lambda run: damage_all(run, 'cache/**/*', empty),
     'swap tokens of the cache': lambda run: swap(

@@ -6,9 +6,7 @@ import http.server
 import json
 import pathlib
 import pickle
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -19,7 +17,7 @@ import tensorflow_datasets as tfds
 from absl import logging
 from tensorflow_datasets.core import constants
 
-from saccade.data.corpus import named, text_dataset, text_files
+from saccade.data.corpus import named
 from saccade.data.corpus.corpus import open_corpus
 from saccade.progress import listening
 from saccade.types import UserError
@@ -91,7 +89,7 @@ def essay(tmp_path):
 
 
 def _texts(corpus):
-    return {split: [document['text'] for document in documents] for split, documents in corpus.splits.items()}
+    return {split: [document.text for document in documents] for split, documents in corpus.splits.items()}
 
 
 def _open(path, cache):
@@ -115,7 +113,7 @@ def test_a_file_is_one_document_a_split(tmp_path, essay):
     text = essay.read_text()
     assert _texts(corpus) == {'train': [text[:75]], 'validation': [text[75:]]}
     assert corpus.name == 'essay.txt'
-    assert corpus.splits['train'][0]['id'] == 'essay.txt[0:75]'
+    assert corpus.splits['train'][0].id == 'essay.txt[0:75]'
 
 
 def test_files_named_after_the_splits_are_read_in_their_order(tmp_path):
@@ -128,7 +126,7 @@ def test_files_named_after_the_splits_are_read_in_their_order(tmp_path):
     ]  # fmt: skip
 
 
-def test_text_survives_preparation_to_the_character(tmp_path):
+def test_text_is_read_to_the_character(tmp_path):
     text = 'é\n\t漢字 \U0001f600 ' * 2000 + 'end\x01'
     (tmp_path / 'a.txt').write_text(text * 2, encoding='utf-8')
     corpus = open_corpus(None, str(tmp_path / 'a.txt'), tmp_path / 'cache', validation=0.5)
@@ -146,65 +144,49 @@ def test_documents_are_a_sequence(tmp_path):
         documents[len(documents)]
 
 
-def test_a_second_run_does_not_prepare_again(tmp_path, essay, monkeypatch):
-    first = _open(essay, tmp_path / 'cache')
-    monkeypatch.delattr(text_dataset.TextFiles, '_shard_iterators_per_split')
-    again = _open(essay, tmp_path / 'cache')
+def test_a_second_run_does_not_prepare_again(tmp_path, monkeypatch):
+    first = open_corpus('saccade_toy_both', None, tmp_path / 'cache')
+    monkeypatch.delattr(_Toy, '_generate_examples')
+    again = open_corpus('saccade_toy_both', None, tmp_path / 'cache')
     assert again.digest == first.digest
     assert _texts(again) == _texts(first)
 
 
-def test_a_changed_file_is_prepared_anew(tmp_path, essay):
+def test_the_users_files_are_read_in_place(tmp_path, essay):
     before = _open(essay, tmp_path / 'cache')
+    assert not (tmp_path / 'cache').exists()
     essay.write_text('abcdefghij' * 10)
     after = _open(essay, tmp_path / 'cache')
     assert after.digest != before.digest
     assert _texts(after)['validation'] == ['abcdefghij']
-    assert _texts(before)['validation'] == ['0123456789']
+    with pytest.raises(UserError, match=r'essay\.txt: changed while it was being read; run again'):
+        _texts(before)
 
 
 @pytest.mark.parametrize('error', [KeyboardInterrupt, UserError, OSError])
-def test_an_interrupted_preparation_is_done_again(tmp_path, essay, monkeypatch, error):
-    def fail(piece):
+def test_an_interrupted_preparation_is_done_again(tmp_path, monkeypatch, error):
+    def fail(toy, split):
+        yield 0, {'title': '', 'text': ''}
         raise error('cut short')
 
     with monkeypatch.context() as patch:
-        patch.setattr(text_files.Piece, 'read', fail)
+        patch.setattr(SaccadeToyBoth, '_generate_examples', fail)
         with pytest.raises(UserError if error is OSError else error, match='cut short'):
-            _open(essay, tmp_path / 'cache')
-    assert _texts(_open(essay, tmp_path / 'cache'))['validation'] == ['0123456789']
+            open_corpus('saccade_toy_both', None, tmp_path / 'cache')
+    assert len(open_corpus('saccade_toy_both', None, tmp_path / 'cache').splits['train']) == 50
 
 
-@pytest.mark.long
-def test_a_preparation_killed_midway_is_done_again(tmp_path, essay):
-    killed = subprocess.run([sys.executable, '-c', KILLED, str(essay), str(tmp_path / 'cache')], timeout=60)
-    assert killed.returncode == -signal.SIGKILL
-    assert list((tmp_path / 'cache').rglob('.draft-*'))
-    assert _texts(_open(essay, tmp_path / 'cache'))['validation'] == ['0123456789']
-    assert not list((tmp_path / 'cache').rglob('.draft-*'))
+def test_of_two_preparations_at_once_the_later_uses_the_earlier(tmp_path, monkeypatch):
+    generate, inner = _Toy._generate_examples, []
 
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from saccade.data.corpus import corpus
-from saccade.data.corpus import text_files
-text_files.Piece.read = lambda piece: os.kill(os.getpid(), signal.SIGKILL)
-corpus.open_corpus(None, sys.argv[1], Path(sys.argv[2]))
-"""
-
-
-def test_of_two_preparations_at_once_the_later_uses_the_earlier(tmp_path, essay, monkeypatch):
-    read, inner = text_files.Piece.read, []
-
-    def overtaken(piece):
+    def overtaken(toy, split):
         if not inner:
             inner.append(None)
-            inner.append(_open(essay, tmp_path / 'cache'))
-        return read(piece)
+            inner.append(open_corpus('saccade_toy_both', None, tmp_path / 'cache'))
+        return generate(toy, split)
 
-    monkeypatch.setattr(text_files.Piece, 'read', overtaken)
-    outer = _open(essay, tmp_path / 'cache')
+    monkeypatch.setattr(SaccadeToyBoth, '_generate_examples', overtaken)
+    outer = open_corpus('saccade_toy_both', None, tmp_path / 'cache')
     assert _texts(outer) == _texts(inner[1])
     assert not list((tmp_path / 'cache').rglob('.draft-*'))
 
@@ -221,9 +203,7 @@ def test_a_folder_of_texts_shows_its_progress(tmp_path):
         (tmp_path / 'texts' / f'{number}.txt').write_text(f'text {number}')
     with listening(begin):
         open_corpus(None, str(tmp_path / 'texts'), tmp_path / 'cache', 0.25)
-    assert begun[0] == ('reading texts', 4, 'files')
-    assert [(name, unit) for name, _, unit in begun[1:]] == [('writing text', 'documents')] * 2
-    assert sum(total for _, total, _ in begun[1:]) == 4
+    assert begun == [('reading texts', 4, 'files')]
 
 
 def test_preparation_is_quiet_and_leaves_the_log_as_it_was(tmp_path, essay, capfd):
@@ -236,16 +216,16 @@ def test_preparation_is_quiet_and_leaves_the_log_as_it_was(tmp_path, essay, capf
 
 def test_cache_that_cannot_be_written_is_named(essay):
     with pytest.raises(UserError, match=r'essay\.txt/.*: cannot be prepared \(.*Not a directory'):
-        _open(essay, essay)
+        open_corpus('saccade_toy_both', None, essay)
 
 
-def test_full_disk_is_told(tmp_path, essay, monkeypatch):
+def test_full_disk_is_told(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise RuntimeError('write() failed: No space left on device')
 
-    monkeypatch.setattr(text_dataset.TextFiles, 'download_and_prepare', full)
+    monkeypatch.setattr(SaccadeToyBoth, 'download_and_prepare', full)
     with pytest.raises(UserError, match=r'cannot be prepared .*No space left on device'):
-        _open(essay, tmp_path)
+        open_corpus('saccade_toy_both', None, tmp_path)
 
 
 def test_documents_can_be_sent_to_a_worker(tmp_path, essay):
@@ -258,7 +238,7 @@ def test_dataset_with_both_splits(tmp_path):
     texts = _texts(corpus)
     assert sorted(texts['train']) == sorted(f'train {number} é' for number in range(50))
     assert all(text.startswith('validation ') for text in texts['validation'])
-    assert corpus.splits['validation'][3]['id'] == 'validation[3]'
+    assert corpus.splits['validation'][3].id == 'validation[3]'
     assert corpus.name == 'saccade_toy_both'
 
 

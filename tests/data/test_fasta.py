@@ -43,7 +43,7 @@ def many(count):
 
 
 def texts(corpus):
-    return [document['text'] for split in corpus.splits.values() for document in split]
+    return [document.text for split in corpus.splits.values() for document in split]
 
 
 def test_a_residue_is_a_token_after_the_special_ones_and_lower_case_is_the_same():
@@ -106,7 +106,7 @@ def test_a_leftover_makes_no_folder_of_texts_one_of_proteins(tmp_path):
 def test_equal_sequences_are_in_one_split_whatever_their_headers(tmp_path):
     twice = many(40) + many(40).replace('>p', '>copy')
     corpus = open_corpus(None, str(written(tmp_path, twice)), tmp_path / 'cache', 0.3)
-    train, validation = ({document['text'] for document in corpus.splits[name]} for name in ('train', 'validation'))
+    train, validation = ({document.text for document in corpus.splits[name]} for name in ('train', 'validation'))
     assert not train & validation
     assert (len(train) + len(validation), sum(map(len, corpus.splits.values()))) == (40, 80)
     assert validation
@@ -116,7 +116,7 @@ def test_files_named_after_the_splits_are_taken_as_they_are(tmp_path):
     written(tmp_path, '>a\nMK\n', 'train.fasta')
     written(tmp_path, '>b\nMV\n', 'validation.fasta.gz')
     corpus = open_corpus(None, str(tmp_path), tmp_path / 'cache')
-    assert {name: [document['text'] for document in split] for name, split in corpus.splits.items()} == {
+    assert {name: [document.text for document in split] for name, split in corpus.splits.items()} == {
         'train': ['MK'],
         'validation': ['MV'],
     }

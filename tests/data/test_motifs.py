@@ -167,7 +167,7 @@ def test_the_best_prediction_is_right_as_often_as_it_expects(some):
 def test_it_is_a_corpus_and_a_dataset_of_records(small, some):
     corpus = open_corpus('motifs', None, small)
     records = open_records('motifs', None, small, 0.1, ('sequence', 'first'))
-    assert [document['text'] for document in corpus.splits['validation']] == [each['sequence'] for each in some[:20]]
+    assert [document.text for document in corpus.splits['validation']] == [each['sequence'] for each in some[:20]]
     assert [dict(each) for each in records.splits['validation']] == some[:20]
     assert len(corpus.splits['train']) == 30
 

@@ -11,6 +11,7 @@ import pytest
 
 from saccade.data.corpus import pydocs
 from saccade.data.corpus.corpus import open_corpus
+from saccade.data.corpus.document import Document
 from saccade.data.corpus.pydocs import docstrings, documents, fingerprint, installed_modules, modules_below, topics
 
 LONG = 'A sentence that is long enough to be kept, for it goes on and on about nothing at all. ' * 3
@@ -113,12 +114,12 @@ def test_tests_caches_and_installed_packages_are_left_out(tmp_path):
 def test_a_module_is_one_document_with_its_names(tmp_path):
     path = tmp_path / 'm.py'
     path.write_text(f'"""{LONG}"""\ndef f():\n    "Short."\n')
-    assert list(documents([('m', path)])) == [{'id': 'm', 'text': f'm\n{LONG.strip()}\n\nm.f\nShort.\n'}]
+    assert list(documents([('m', path)])) == [Document('m', f'm\n{LONG.strip()}\n\nm.f\nShort.\n')]
 
 
 def test_a_docstring_met_twice_belongs_to_the_first(tmp_path):
     modules = [_module(tmp_path, name, LONG) for name in 'ab']
-    assert [document['id'] for document in documents(modules)] == ['a']
+    assert [document.id for document in documents(modules)] == ['a']
 
 
 def test_tiny_documents_are_dropped(tmp_path):
@@ -126,7 +127,7 @@ def test_tiny_documents_are_dropped(tmp_path):
 
 
 def test_topics_are_those_of_help():
-    found = {document['id']: document['text'] for document in topics()}
+    found = {document.id: document.text for document in topics()}
     assert found['topics/assert'].startswith('The "assert" statement\n')
     assert list(found) == sorted(found)
 
@@ -157,8 +158,8 @@ def test_fingerprint_changes_with_the_sources(tmp_path):
 @pytest.mark.usefixtures('one_package')
 def test_corpus_holds_topics_and_modules_in_order(tmp_path):
     corpus = open_corpus('pydocs', None, tmp_path)
-    ids = {split: [document['id'] for document in documents] for split, documents in corpus.splits.items()}
-    order = [document['id'] for document in [*topics(), *documents(installed_modules())]]
+    ids = {split: [document.id for document in documents] for split, documents in corpus.splits.items()}
+    order = [document.id for document in [*topics(), *documents(installed_modules())]]
     assert {'topics/assert', 'email.message'} <= {*ids['train'], *ids['validation']}
     assert ids['train'] == [id for id in order if id not in ids['validation']]
     assert ids['validation'] == [id for id in order if id not in ids['train']]
@@ -170,8 +171,8 @@ def test_validation_documents_are_the_same_whatever_is_installed(tmp_path, monke
     splits = open_corpus('pydocs', None, tmp_path).splits
     monkeypatch.setattr(pydocs, '_roots', list)
     fewer = open_corpus('pydocs', None, tmp_path).splits
-    ids = {document['id'] for document in splits['validation'] if document['id'].startswith('topics/')}
-    assert {document['id'] for document in fewer['validation']} == ids
+    ids = {document.id for document in splits['validation'] if document.id.startswith('topics/')}
+    assert {document.id for document in fewer['validation']} == ids
     assert 0.01 < len(fewer['validation']) / len(fewer['train']) < 0.15
 
 
@@ -179,6 +180,6 @@ def test_validation_documents_are_the_same_whatever_is_installed(tmp_path, monke
 def test_there_is_enough_to_learn_from(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     splits = open_corpus('pydocs', None, tmp_path).splits
-    sizes = {split: sum(len(document['text'].encode()) for document in texts) for split, texts in splits.items()}
+    sizes = {split: sum(len(document.text.encode()) for document in texts) for split, texts in splits.items()}
     assert sizes['train'] > 3_000_000
     assert sizes['validation'] > 100_000

@@ -77,7 +77,7 @@ def opened(path, tmp_path, **settings):
 
 
 def texts(corpus, split):
-    return [document['text'] for document in corpus.splits[split]]
+    return [document.text for document in corpus.splits[split]]
 
 
 @pytest.mark.parametrize('name', WRITERS)
@@ -93,7 +93,7 @@ def test_each_row_is_a_document_of_one_split_in_any_order(tmp_path, name):
     train = corpus.splits['train']
     forward = [train[number] for number in range(len(train))]
     assert [train[number] for number in reversed(range(len(train)))] == forward[::-1]
-    assert len({document['id'] for document in forward}) == len(train)
+    assert len({document.id for document in forward}) == len(train)
 
 
 @pytest.mark.parametrize('end', ['\n', '\r\n', '\n\n \n'])
@@ -129,7 +129,7 @@ def test_files_are_the_splits_if_they_are_named_so(tmp_path, caplog):
         'validation': ['v'],
         'test': ['t'],
     }
-    assert corpus.splits['validation'][0]['id'] == 'valid.jsonl:1'
+    assert corpus.splits['validation'][0].id == 'valid.jsonl:1'
     assert '1 other files are skipped' in caplog.text
 
 
@@ -355,7 +355,7 @@ def test_memory_holds_places_not_text(tmp_path, name):
     tracemalloc.start()
     try:
         corpus = opened(path, tmp_path)
-        assert sum(len(document['text']) for split in corpus.splits.values() for document in split) > 2e7
+        assert sum(len(document.text) for split in corpus.splits.values() for document in split) > 2e7
         assert tracemalloc.get_traced_memory()[1] < 5e6  # blocks, and copies of a document of 0.1 MB
     finally:
         tracemalloc.stop()

@@ -13,6 +13,7 @@ import saccade.data.text.stream as text_module
 from saccade.build import build
 from saccade.data import cache
 from saccade.data.corpus.corpus import Corpus
+from saccade.data.corpus.document import Document
 from saccade.data.text.stream import TextData, bits_per_byte
 from saccade.data.tokenizer.file import open_tokenizer
 from saccade.data.tokenizer.tokenizer import Tokenizer
@@ -23,7 +24,7 @@ VALIDATION = ['Document 7 says: naïve.', 'words.']
 
 
 def _documents(texts, prefix):
-    return tuple({'id': f'{prefix}-{number}', 'text': text} for number, text in enumerate(texts))
+    return tuple(Document(f'{prefix}-{number}', text) for number, text in enumerate(texts))
 
 
 def _corpus(train=TRAIN, validation=VALIDATION, digest='a'):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.corpus import files, text_dataset, text_files
 from saccade.data.corpus.text_files import fingerprint, plan_documents
 from saccade.types import UserError
 
@@ -23,7 +22,7 @@ def _write(folder, **texts):
 
 
 def _texts(plan):
-    return {split: [piece.read() for piece in pieces] for split, pieces in plan.items()}
+    return {split: [piece.text for piece in pieces] for split, pieces in plan.items()}
 
 
 def _ids(plan):
@@ -172,14 +171,6 @@ def test_fingerprint_of_a_file_depends_on_the_cut(tmp_path):
     assert fingerprint(plan_documents(tmp_path / 'a.txt', 0.2)) != fingerprint(plan_documents(tmp_path / 'a.txt', 0.5))
 
 
-def test_documents_fill_shards_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_dataset, '_SHARD', 10)
-    _write(tmp_path, a_txt='a' * 6, b_txt='b' * 4, c_txt='c' * 25, d_txt='d')
-    pieces = text_files.pieces_of(tmp_path, sorted(tmp_path.iterdir()))
-    shards = text_dataset.shards_of(pieces)
-    assert [[piece.id[0] for piece in shard] for shard in shards] == [['a', 'b'], ['c'], ['d']]
-
-
 REFUSED = {
     'absent.txt': (None, 'absent.txt: there is no such file or folder'),
     'latin.txt': ('naïve'.encode('latin-1'), r'latin.txt, line 1: byte 3 \(0xef\) is not UTF-8'),
@@ -240,14 +231,8 @@ def test_dangling_link_is_named(tmp_path):
         plan_documents(tmp_path, 0.5)
 
 
-def test_file_too_large_for_a_document_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, '_LARGEST', 10)
-    with pytest.raises(UserError, match=r'a\.txt: holds more than 10 bytes; split it into files of at most 10 bytes'):
-        plan_documents(_write(tmp_path, a_txt='a' * 11) / 'a.txt', 0.5)
-
-
 def test_file_that_changes_between_plan_and_preparation_is_refused(tmp_path):
     plan = plan_documents(_write(tmp_path, a_txt='before') / 'a.txt', 0.5)
     _write(tmp_path, a_txt='after!')
     with pytest.raises(UserError, match=r'a\.txt: changed while it was being read'):
-        plan['train'][0].read()
+        list(plan['train'][0].parts())

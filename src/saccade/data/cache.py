@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from saccade.types import Part, UserError
 _FORMAT = 2
 # Characters tokenised at a time; an encoding takes some hundred bytes of memory per character.
 _GROUP = 1 << 21
+_T = TypeVar('_T')
 DIGESTS = 'digests.json'
 _LOG = logging.getLogger(__name__)
 
@@ -59,12 +60,12 @@ def each(documents: Sequence[Any]) -> Iterator[Any]:
     return counted((documents[number] for number in range(count)), 'reading data', count, 'rows')
 
 
-def groups(documents: Sequence[Any], size: Callable[[Any], int]) -> Iterator[list[Any]]:
-    """Yield groups of documents to tokenise together, up to a total size in characters."""
+def groups(texts: Iterable[_T], size: Callable[[_T], int]) -> Iterator[list[_T]]:
+    """Yield groups of texts to tokenise together, up to a total size in characters."""
     group, total = [], 0
-    for document in each(documents):
-        group.append(document)
-        total += size(document)
+    for text in texts:
+        group.append(text)
+        total += size(text)
         if total >= _GROUP:
             yield group
             group, total = [], 0

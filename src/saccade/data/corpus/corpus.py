@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text corpora: the embedded documentation or proteins, a TFDS dataset by name, or the user's files.
 
-Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document. Files of rows, as
-JSON lines, CSV, Parquet and FASTA, are read in place.
+Texts with a name are TFDS datasets in ArrayRecord files, prepared once in a cache and read document by document. The
+user's files are read in place.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from saccade.data.corpus import text_files
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import Document
 from saccade.data.corpus.row_texts import holds_rows, read_rows
+from saccade.data.corpus.text_files import fingerprint, plan_documents
 from saccade.data.dataset_base import DatasetSource
 from saccade.nearest import listed
 from saccade.paths import expanded
@@ -71,13 +71,8 @@ def open_corpus(
     if holds_rows(path):
         splits, digest = read_rows(path, column, validation)
         return Corpus(splits, digest, path.name)
-    plan = text_files.plan_documents(path, validation)
-    digest = text_files.fingerprint(plan)
-    from saccade.data.corpus.prepare import prepare_own
-    from saccade.data.corpus.text_dataset import TextFiles
-
-    folder = prepare_own(TextFiles, cache / digest[:16], plan)
-    return Corpus(_documents(folder), digest, path.name)
+    plan = plan_documents(path, validation)
+    return Corpus(plan, fingerprint(plan), path.name)
 
 
 def _open_named(name: str, cache: Path, validation: float) -> Corpus:

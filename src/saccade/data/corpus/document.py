@@ -1,20 +1,71 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Document of a corpus: its text, its id, its stored features, and the draw that decides its split."""
+"""Document of a corpus: its text, whole or in parts, its id, its stored features, and the draw for its split."""
 
 import hashlib
 import itertools
-from collections.abc import Collection
-from typing import TypedDict
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+# Characters of a part. Tokenising takes some hundred bytes of memory per character, so a long document is cut.
+PART = 1 << 18
+# Of a text from its end to its start: a line end between words, a space between words, any white space.
+_MARKS = [re.compile(mark) for mark in (r'(?<=\S)(?P<at>)\n\r?(?=\S)', r'(?<=\S) (?P<at>)(?=\S)', r'(?P<at>)[\n ]')]
 
-class Document(TypedDict):
+
+@dataclass(frozen=True)
+class Document:
     """Document: a text, and an id that is unique within the split."""
 
     id: str
     text: str
+
+    def parts(self) -> Iterator[str]:
+        """Yield the text in parts of at most `PART` characters, cut as by `cut`."""
+        start = 0
+        while len(self.text) - start > PART:
+            part = self.text[start : start + PART]
+            part = part[: cut(part)]
+            yield part
+            start += len(part)
+        yield self.text[start:]
+
+
+class Excerpt(NamedTuple):
+    """Part of a document. Attributes: id, of the document; last, True for its last part."""
+
+    id: str
+    text: str
+    last: bool
+
+
+def parts_of(documents: Iterable[Document]) -> Iterator[Excerpt]:
+    """Yield the parts of each document."""
+    for document in documents:
+        parts = document.parts()
+        part = next(parts)
+        for later in parts:
+            yield Excerpt(document.id, part, False)
+            part = later
+        yield Excerpt(document.id, part, True)
+
+
+def cut(text: str) -> int:
+    """Return the number of characters to take off the start of a text that goes on.
+
+    It is cut in its second half, after a line end or before a space that has no other white space around it: tokenizers
+    that first split a text into words give both sides the tokens that they have together. Without such a place it is
+    cut after the last white space there, else nowhere.
+    """
+    half = len(text) // 2
+    for mark in _MARKS:
+        if found := mark.search(text[:half:-1]):
+            return len(text) - found.start('at')
+    return len(text) - text.endswith('\r')
 
 
 def features() -> 'tensorflow_datasets.features.FeaturesDict':

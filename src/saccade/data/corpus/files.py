@@ -8,6 +8,7 @@ ends a line.
 """
 
 import codecs
+import contextlib
 import gzip
 import io
 import itertools
@@ -29,7 +30,7 @@ _CHUNK = 1 << 20  # bytes per read
 # gzip compresses text about 4 times, and nothing more than 1030 times.
 _MOST_UNPACKED = 200  # unpacked bytes per byte of a gzip file
 _FEW_UNPACKED = 1 << 24  # unpacked bytes allowed for any gzip file: a small one may repeat one line
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_16 = {codecs.BOM_UTF16_LE: 'utf-16-le', codecs.BOM_UTF16_BE: 'utf-16-be'}
 _NUMBER = re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?', re.ASCII)
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
 # Files created by operating systems, file servers and archives, in lower case.
@@ -40,47 +41,68 @@ def content_of(path: Path) -> bytes:
     """Return the bytes of a file, unpacked if its name ends in .gz.
 
     Raises:
-        UserError: the file cannot be read, is an incomplete gzip file, or is too large for memory; a gzip file unpacks
-            to more than 16 MiB and 200 times its size.
+        UserError: the file is too large for memory, or as for `opened`.
     """
-    try:
-        with path.open('rb') as file:
-            content = _read(file, _LARGEST)
-        if path.suffix.lower() == '.gz':
-            content = _unpacked(content, path)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f'{path}: is not a whole gzip file ({error})') from error
-    except OSError as error:
-        raise UserError(f'{path}: cannot be read ({error.strerror})') from error
+    with opened(path) as file:
+        content = block_of(file, _LARGEST + 1)
     if len(content) > _LARGEST:
         raise UserError(f'{path}: holds more than {_LARGEST} bytes; split it into files of at most {_LARGEST} bytes')
     return content
 
 
-def _read(file: io.BufferedIOBase, most: int) -> bytes:
-    """Return the content of a file, cut a little after `most` bytes."""
-    chunks, size = [], 0
-    while size <= most and (chunk := file.read(_CHUNK)):
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[io.BufferedIOBase]:
+    """Context with the bytes of a file, unpacked if its name ends in .gz.
+
+    Raises:
+        UserError: in the context, the file cannot be read, is an incomplete gzip file, or is a gzip file that unpacks
+            to more than 16 MiB and 200 times its size.
+    """
+    try:
+        with path.open('rb') as file:
+            yield _Unpacked(path, file) if path.suffix.lower() == '.gz' else file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f'{path}: is not a whole gzip file ({error})') from error
+    except OSError as error:
+        raise UserError(f'{path}: cannot be read ({error.strerror})') from error
+
+
+class _Unpacked(gzip.GzipFile):
+    """Gzip file whose content is refused beyond a number of bytes."""
+
+    def __init__(self, path: Path, file: io.BufferedIOBase) -> None:
+        super().__init__(fileobj=file)
+        self._path, self._size = path, path.stat().st_size
+        self._most = max(_FEW_UNPACKED, _MOST_UNPACKED * self._size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        content = super().read(size)
+        if self.tell() > self._most:
+            raise UserError(
+                f'{self._path}: {self._size} bytes of gzip unpack to more than {self._most}, unlike ordinary text; if '
+                'it is text, unpack it first'
+            )
+        return content
+
+
+def block_of(file: io.BufferedIOBase, size: int) -> bytes:
+    """Return the next bytes of a file, fewer than `size` only at its end."""
+    chunks, left = [], size
+    while left and (chunk := file.read(min(left, _CHUNK))):
         chunks.append(chunk)
-        size += len(chunk)
+        left -= len(chunk)
     return b''.join(chunks)
 
 
-def _unpacked(packed: bytes, path: Path) -> bytes:
-    most = max(_FEW_UNPACKED, _MOST_UNPACKED * len(packed))
-    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-        content = _read(file, min(most, _LARGEST))
-    if len(content) > most:
-        raise UserError(
-            f'{path}: {len(packed)} bytes of gzip unpack to more than {most}, unlike ordinary text; if it is text, '
-            'unpack it first'
-        )
-    return content
+def state_of(path: Path) -> tuple[int, int]:
+    """Return the size of a file [bytes] and the time of its last change [ns]."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def is_binary(content: bytes) -> bool:
     """True if the bytes are not text: a byte is zero, and there is no byte order mark of UTF-16."""
-    return b'\0' in content and not content.startswith(_UTF_16)
+    return b'\0' in content and not content.startswith((*_UTF_16,))
 
 
 def decoded(content: bytes, path: Path | str) -> str:
@@ -89,9 +111,31 @@ def decoded(content: bytes, path: Path | str) -> str:
     Raises:
         UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or it contains a zero character.
     """
-    text = _of_utf_16(content, path) if content.startswith(_UTF_16) else _of_utf_8(content, path)
-    text = text.removeprefix('\ufeff').replace('\r\n', '\n')
+    codec, mark = codec_of(content)
+    text = text_of_block(content[mark:], codec, path, mark, 1).replace('\r\n', '\n')
     return text if '\n' in text else text.replace('\r', '\n')
+
+
+def codec_of(start: bytes) -> tuple[str, int]:
+    """Return the encoding of a text by its first bytes, and the number of bytes of its byte order mark."""
+    marks = {codecs.BOM_UTF8: 'utf-8', **_UTF_16}
+    return next(((codec, len(mark)) for mark, codec in marks.items() if start.startswith(mark)), ('utf-8', 0))
+
+
+def text_of_block(content: bytes, codec: str, path: Path | str, place: int, line: int) -> str:
+    """Return the text of a block that begins at a place of a file [bytes], on line `line`; line ends are as they are.
+
+    Raises:
+        UserError: as for `decoded`.
+    """
+    return _of_utf_8(content, path, line) if codec == 'utf-8' else _of_utf_16(content, codec, path, place)
+
+
+def whole_characters(content: bytes, codec: str) -> int:
+    """Return the number of bytes up to a last character that is cut off."""
+    decoder = codecs.getincrementaldecoder(codec)('ignore')
+    decoder.decode(content)
+    return len(content) - len(decoder.getstate()[0])
 
 
 def _of_utf_8(content: bytes, path: Path | str, line: int = 1) -> str:
@@ -107,12 +151,13 @@ def _of_utf_8(content: bytes, path: Path | str, line: int = 1) -> str:
     return text
 
 
-def _of_utf_16(content: bytes, path: Path | str) -> str:
+def _of_utf_16(content: bytes, codec: str, path: Path | str, place: int) -> str:
     try:
-        text = content.decode('utf-16')
+        text = content.decode(codec)
     except UnicodeDecodeError as error:
+        byte = place + error.start + 1
         raise UserError(
-            f'{path}: begins with the byte order mark of UTF-16, but byte {error.start + 1} is not: {error.reason}'
+            f'{path}: begins with the byte order mark of UTF-16, but byte {byte} is not: {error.reason}'
         ) from error
     if '\0' in text:  # as in UTF-32, whose byte order mark begins like UTF-16's
         raise UserError(f'{path}: looks binary, or is UTF-32; UTF-8 text is expected')
@@ -131,7 +176,7 @@ def lines_of(stream: io.BufferedIOBase, path: Path | str) -> Iterator[str]:
         UserError: as for `decoded`.
     """
     first = stream.readline()
-    if first.startswith(_UTF_16) or not first.endswith(b'\n'):
+    if first.startswith((*_UTF_16,)) or not first.endswith(b'\n'):
         text = decoded(first + stream.read(), path)
         yield from text.removesuffix('\n').split('\n') if text else ()
         return

@@ -18,6 +18,7 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,15 @@ class PyDocs(tfds.core.GeneratorBasedBuilder):
     def _info(self) -> tfds.core.DatasetInfo:
         return tfds.core.DatasetInfo(builder=self, description=__doc__, features=features(), disable_shuffling=True)
 
-    def _split_generators(self, dl_manager: Any) -> dict[str, Iterator[tuple[int, Document]]]:
+    def _split_generators(self, dl_manager: Any) -> dict[str, Iterator[tuple[int, dict[str, str]]]]:
         found = [*topics(), *documents(installed_modules())]
         return {
-            'train': self._generate_examples([item for item in found if draw(item['id']) >= VALIDATION]),
-            'validation': self._generate_examples([item for item in found if draw(item['id']) < VALIDATION]),
+            'train': self._generate_examples([item for item in found if draw(item.id) >= VALIDATION]),
+            'validation': self._generate_examples([item for item in found if draw(item.id) < VALIDATION]),
         }
 
-    def _generate_examples(self, found: Sequence[Document]) -> Iterator[tuple[int, Document]]:
-        yield from enumerate(found)
+    def _generate_examples(self, found: Sequence[Document]) -> Iterator[tuple[int, dict[str, str]]]:
+        yield from enumerate(map(asdict, found))
 
 
 def fingerprint(modules: Modules) -> str:

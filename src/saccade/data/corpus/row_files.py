@@ -31,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 from saccade.data.corpus.document import Document
 from saccade.data.corpus.fasta import ENDINGS as PROTEINS
 from saccade.data.corpus.fasta import proteins, without_nucleotides
-from saccade.data.corpus.files import text_of_line
+from saccade.data.corpus.files import state_of, text_of_line
 from saccade.data.corpus.record_files import (
     DIALECTS,
     fields_of,
@@ -82,7 +82,7 @@ class RowFile(ABC):
     unit: ClassVar[str] = 'line'  # of a place in a message
 
     def __post_init__(self) -> None:
-        self.changed = self._state()
+        self.changed = state_of(self.path)
 
     def document(self, place: int, line: int) -> Document:
         """Read the row at a place, which `rows` has returned.
@@ -90,7 +90,7 @@ class RowFile(ABC):
         Raises:
             UserError: the row has no text, or the file has changed.
         """
-        if self._state() != self.changed:
+        if state_of(self.path) != self.changed:
             raise UserError(f'{self.path}: changed while it was being read; run again')
         text = self.text(self.row(place, line), f'{self.path}, {self.unit} {line}')
         if not isinstance(text, str):
@@ -120,10 +120,6 @@ class RowFile(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close what is open between rows; a later row opens it again."""
-
-    def _state(self) -> tuple[int, int]:
-        found = self.path.stat()
-        return found.st_size, found.st_mtime_ns
 
 
 @dataclass(eq=False)

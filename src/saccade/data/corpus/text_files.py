@@ -13,12 +13,13 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.data.corpus.document import held_out
-from saccade.data.corpus.files import content_of, decoded, is_binary, visible_files
+from saccade.data.corpus.document import PART, held_out
+from saccade.data.corpus.files import block_of, is_binary, opened, visible_files
+from saccade.data.corpus.text_file import TextFile
 from saccade.progress import counted
 from saccade.types import UserError
 
@@ -32,32 +33,30 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Piece:
-    """Planned document: a whole file, or a range of its characters.
+    """Document of the user's text: a whole file, or a range of its characters. A `Document`, read when it is needed.
 
     Attributes:
         id: path within the folder, or the file name with the range of characters.
-        sha256: hash of the file's bytes at planning.
-        size: size of the file in bytes.
         start, stop: range of characters.
     """
 
     id: str
-    path: Path
-    sha256: str
-    size: int
+    file: TextFile
     start: int = 0
     stop: int | None = None
 
-    def read(self) -> str:
-        """Return the text of the document.
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return ''.join(self.parts())
+
+    def parts(self) -> Iterator[str]:
+        """Yield the text in parts; see `Document`.
 
         Raises:
             UserError: the file cannot be read, or has changed since planning.
         """
-        content = content_of(self.path)
-        if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise UserError(f'{self.path}: changed while it was being read; run again')
-        return decoded(content, self.path)[self.start : self.stop]
+        return self.file.parts(self.start, self.file.length if self.stop is None else self.stop)
 
 
 Plan = Mapping[str, Sequence[Piece]]
@@ -89,20 +88,21 @@ def plan_documents(path: Path, validation: float) -> Plan:
 def fingerprint(plan: Plan) -> str:
     """Return a digest of the plan's text and splits, independent of the files' location."""
     pieces = {
-        split: [[piece.id, piece.sha256, piece.start, piece.stop] for piece in pieces] for split, pieces in plan.items()
+        split: [[piece.id, piece.file.sha256, piece.start, piece.stop] for piece in pieces]
+        for split, pieces in plan.items()
     }
     return hashlib.sha256(json.dumps([_FORMAT, pieces]).encode()).hexdigest()
 
 
 def _plan_file(path: Path, validation: float) -> Plan:
-    content = content_of(path)
-    text = decoded(content, path)
-    cut = int(len(text) * (1 - validation))
-    parts = {'train': (0, cut), 'validation': (cut, len(text))}
-    return {
-        split: [_piece(f'{path.name}[{start}:{stop}]', path, content, start, stop)] if text[start:stop].strip() else []
-        for split, (start, stop) in parts.items()
-    }
+    file = TextFile.scan(path)
+    cut = int(file.length * (1 - validation))
+    pieces = {'train': _range(file, 0, cut), 'validation': _range(file, cut, file.length)}
+    return {split: [piece] if any(map(str.strip, piece.parts())) else [] for split, piece in pieces.items()}
+
+
+def _range(file: TextFile, start: int, stop: int) -> Piece:
+    return Piece(f'{_name(file.path.name)}[{start}:{stop}]', file, start, stop)
 
 
 def _plan_folder(folder: Path, validation: float) -> Plan:
@@ -138,12 +138,14 @@ def named_splits(folder: Path, files: Sequence[Path], endings: Collection[str]) 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
     """Return the text files, one document each, and log the number of binary and empty ones."""
     pieces, skipped = [], Counter()
-    for file in counted(files, f'reading {folder.name}', len(files), 'files'):
-        content = content_of(file)
-        if is_binary(content):
-            skipped['binary'] += 1
-        elif decoded(content, file).strip():
-            pieces.append(_piece(file.relative_to(folder).as_posix(), file, content))
+    for path in counted(files, f'reading {folder.name}', len(files), 'files'):
+        with opened(path) as file:
+            if is_binary(block_of(file, PART)):
+                skipped['binary'] += 1
+                continue
+        scanned = TextFile.scan(path)
+        if scanned.has_text:
+            pieces.append(Piece(_name(path.relative_to(folder).as_posix()), scanned))
         else:
             skipped['empty'] += 1
     if skipped:
@@ -152,6 +154,6 @@ def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
     return pieces
 
 
-def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None = None) -> Piece:
-    id = id.encode(errors='backslashreplace').decode()  # for names that are not UTF-8
-    return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)
+def _name(path: str) -> str:
+    """Return a path in characters that can be written, even if it is not UTF-8."""
+    return path.encode(errors='backslashreplace').decode()

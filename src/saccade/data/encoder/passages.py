@@ -18,6 +18,7 @@ import numpy as np
 
 from saccade.data.cache import GrowingArray, each, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
+from saccade.data.corpus.document import PART, parts_of
 from saccade.data.dataset_base import BySplit
 from saccade.data.encoder.pairing import Pairing
 from saccade.data.rows.frame import MASK, Frame
@@ -75,7 +76,7 @@ class Passages(TokenizedBase):
         return open_corpus(None if self.path else self.name, self.path, cache, self.validation, self.column)
 
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
-        return (document['text'] for document in each(examples))
+        return (part.text for part in parts_of(each(examples)))
 
     def _fitting(self, frame: Frame) -> Frame:
         if frame.room(self.pairing().texts) < 2:
@@ -90,7 +91,7 @@ class Passages(TokenizedBase):
         for number, (name, documents) in enumerate(source.splits.items()):
             into = folder / name
             into.mkdir()
-            sentences = _write_stream(self._divided(documents), tokenizer, into)
+            sentences = _write_stream(self._sentences(documents), tokenizer, into)
             write_arrays(into, {'pairs': self._paired(number, name, sentences, room)})
 
     def _paired(self, number: int, name: str, documents: Sequence[np.ndarray], room: int) -> np.ndarray:
@@ -110,11 +111,21 @@ class Passages(TokenizedBase):
             for name, found in arrays.items()
         }
 
-    def _divided(self, documents: Sequence[Any]) -> Iterator[str]:
-        """Split the documents of a corpus by the regular expression."""
+    def _sentences(self, documents: Sequence[Any]) -> Iterator[tuple[list[str], bool]]:
+        """Yield sentences, and True if their document ends after them; a corpus is read part by part."""
+        rest = ''
+        for part in parts_of(each(documents)):
+            *whole, begun = self._divided(rest + part.text)
+            yield from ((_SENTENCE_END.split(text), True) for text in whole)
+            *sentences, rest = _SENTENCE_END.split(begun)
+            if part.last or len(rest) > PART:  # it is a sentence, or no sentence ends for long
+                sentences, rest = [*sentences, rest], ''
+            yield sentences, part.last
+
+    def _divided(self, text: str) -> list[str]:
+        """Split a text into documents by the regular expression."""
         try:
-            for text in self._texts(documents):
-                yield from re.split(self.divide, text) if self.divide else [text]
+            return re.split(self.divide, text) if self.divide else [text]
         except re.error as error:
             raise UserError(f'data.divide: {self.divide!r} is not a regular expression: {error}') from None
 
@@ -139,20 +150,20 @@ class _Sentences(Sequence[np.ndarray]):
         return np.stack([bounds[:-1], bounds[1:]], axis=-1)
 
 
-def _write_stream(texts: Iterable[str], tokenizer: Tokenizer, folder: Path) -> _Sentences:
+def _write_stream(texts: Iterable[tuple[list[str], bool]], tokenizer: Tokenizer, folder: Path) -> _Sentences:
     """Write the tokens, and for each token if it begins a word; return the sentences of documents that have any."""
     bounds, firsts = array('q', [0]), array('q', [0])
     with (
         GrowingArray(folder / 'tokens.npy', np.dtype(smallest(tokenizer.size))) as tokens,
         GrowingArray(folder / 'begins.npy', np.dtype(bool)) as begins,
     ):
-        for text in texts:
-            for ids, first in tokenizer.words([part for part in _SENTENCE_END.split(text) if part.strip()]):
+        for sentences, last in texts:
+            for ids, first in tokenizer.words([sentence for sentence in sentences if sentence.strip()]):
                 if ids:
                     tokens.append(ids)
                     begins.append(first)
                     bounds.append(tokens.length)
-            if len(bounds) - 1 > firsts[-1]:
+            if last and len(bounds) - 1 > firsts[-1]:
                 firsts.append(len(bounds) - 1)
     return _Sentences(np.array(bounds), np.array(firsts))
 

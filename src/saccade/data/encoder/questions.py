@@ -295,7 +295,7 @@ def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:
 
 def _placed(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the tokens of all texts, the number of each, and the character offsets of each token, [tokens, 2]."""
-    found = [pair for group in groups(texts, len) for pair in tokenizer.encode_places(group)]
+    found = [pair for group in groups(each(texts), len) for pair in tokenizer.encode_places(group)]
     ids, places = (itertools.chain.from_iterable(items) for items in zip(*found, strict=True))
     tokens = np.fromiter(ids, smallest(tokenizer.size))
     lengths = np.array([len(ids) for ids, _ in found], np.int64)

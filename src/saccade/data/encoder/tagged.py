@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.data.cache import groups, spec
+from saccade.data.cache import each, groups, spec
 from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import Records, RecordSource
 from saccade.data.dataset_base import Arrays, BySplit
@@ -203,7 +203,7 @@ def aligned(sentences: Sequence[Words], tokenizer: Tokenizer) -> Iterator[tuple[
 
     Each word has at least one piece: the unknown token, if the tokenizer drops it.
     """
-    for group in groups(sentences, lambda words: sum(map(len, words))):
+    for group in groups(each(sentences), lambda words: sum(map(len, words))):
         texts = [' '.join(words) for words in group]
         for words, (ids, places) in zip(group, tokenizer.encode_places(texts), strict=True):
             # A piece belongs to the word in which it ends; a space is the start of the next word.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.data.cache import groups
+from saccade.data.cache import each, groups
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import UserError
 
@@ -56,7 +56,7 @@ def encoded(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.
     """
     dtype = smallest(tokenizer.size)
     tokens, lengths = [np.zeros(0, dtype)], []
-    for group in groups(texts, len):
+    for group in groups(each(texts), len):
         ids = tokenizer.encode_batch(group)
         tokens.append(np.fromiter(itertools.chain.from_iterable(ids), dtype))
         lengths += map(len, ids)

@@ -20,6 +20,7 @@ import numpy as np
 
 from saccade.data.cache import GrowingArray, each, groups, read_arrays, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
+from saccade.data.corpus.document import Excerpt, parts_of
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.pack import Pack, Rows
 from saccade.data.rows.ragged import smallest
@@ -92,7 +93,7 @@ class TextBase(TokenizedBase):
         return 'text', spec(self.pack), self.context_length
 
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
-        return (document['text'] for document in each(examples))
+        return (part.text for part in parts_of(each(examples)))
 
 
 @dataclass(frozen=True)
@@ -162,28 +163,31 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     dtype = np.dtype(smallest(tokenizer.size))
     end = [] if tokenizer.end is None else [tokenizer.end]
     begin = list(tokenizer.around.before) if tokenizer.around else []
-    lengths, size = array('q'), 0
+    lengths, size, length = array('q'), 0, 0
     with GrowingArray(path, dtype) as stream:
         stream.append([] if begin else end)
-        for group in groups(documents, lambda document: len(document['text'])):
-            for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
-                size += len(document['text'].encode())
+        for group in groups(parts_of(each(documents)), lambda part: len(part.text)):
+            for part, ids in zip(group, _encoded(group, tokenizer), strict=True):
+                size += len(part.text.encode())
+                before, length = [] if length else begin, length + len(ids)
                 if ids:
-                    stream.append([*begin, *ids, *end])
-                    lengths.append(len(ids))
+                    stream.append([*before, *ids])
+                if part.last and length:
+                    stream.append(end)
+                    lengths.append(length)
+                    length = 0
     taken = np.array(lengths, np.int64) + len(begin) + len(end)  # tokens of each document and those around it
     starts = np.cumsum(taken) - taken
     return np.stack([starts, starts + taken + (0 if begin else len(end))], axis=-1), size
 
 
-def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
-    texts = [document['text'] for document in group]
+def _encoded(group: Sequence[Excerpt], tokenizer: Tokenizer) -> list[list[int]]:
     try:
-        return tokenizer.encode_batch(texts)
+        return tokenizer.encode_batch([part.text for part in group])
     except UserError:
-        for document in group:
+        for part in group:
             try:
-                tokenizer.encode(document['text'])
+                tokenizer.encode(part.text)
             except UserError as error:
-                raise UserError(f'document {document["id"]}: {error}') from error
+                raise UserError(f'document {part.id}: {error}') from error
         raise
