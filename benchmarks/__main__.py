@@ -60,7 +60,9 @@ GIGABYTES = flags.DEFINE_float('gigabytes', 0.1, 'Size of the text that is drawn
 CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose utilisation to measure.')
 MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product defines the peak rate.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
-PEER = flags.DEFINE_bool('peer', True, 'Prepare the text of corpora with datasets too, which takes as long again.')
+WITH_DATASETS = flags.DEFINE_bool(
+    'datasets', True, 'Prepare the text of corpora with datasets too, which takes as long again.'
+)
 FORCE = flags.DEFINE_bool('force', False, 'Measure utilisation even on a CPU.')
 # Flags that each benchmark reads.
 _READ = {
@@ -76,7 +78,7 @@ _READ = {
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
     'search': (TEXTS, MOST),
-    'corpora': (GIGABYTES, PEER),
+    'corpora': (GIGABYTES, WITH_DATASETS),
     'utilisation': (CONFIG, ROUNDS, STEPS, MATRIX, TRACE, FORCE),
 }
 WHAT = flags.DEFINE_enum('what', None, list(_READ), 'What to measure.')
@@ -171,7 +173,7 @@ def measure(overrides: list[str]) -> 'MeasurementReport':
     if WHAT.value == 'search':
         return search(TEXTS.value, MOST.value)
     if WHAT.value == 'corpora':
-        return corpora(GIGABYTES.value, PEER.value)
+        return corpora(GIGABYTES.value, WITH_DATASETS.value)
     options = Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
     return utilisation(CONFIG.value, overrides, options)
 
