@@ -60,9 +60,7 @@ GIGABYTES = flags.DEFINE_float('gigabytes', 0.1, 'Size of the text that is drawn
 CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose utilisation to measure.')
 MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product defines the peak rate.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
-WITH_DATASETS = flags.DEFINE_bool(
-    'datasets', True, 'Prepare the text of corpora with datasets too, which takes as long again.'
-)
+WITH_DATASETS = flags.DEFINE_bool('datasets', True, 'Prepare corpora with datasets too, which takes as long.')
 FORCE = flags.DEFINE_bool('force', False, 'Measure utilisation even on a CPU.')
 # Flags that each benchmark reads.
 _READ = {
