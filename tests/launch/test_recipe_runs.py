@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs with Hyperball that skip steps: killed and resumed, and on eight devices."""
+"""Runs with Hyperball, schedule-free, that skip steps: killed and resumed, accumulated, and on eight devices."""
 
+import json
 import signal
 
 import pytest
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.long
 
 RECIPE = (
     "--config.optimizer.rule={'use': 'train.hyperball:hyperball', 'rule': {'use': 'optax:scale_by_adam'}}",
+    '--config.schedule_free=0.9',
     # So narrow that some of these few steps are skipped.
     "--config.optimizer.skip={'use': 'train.leaps:SkipLeaps', 'window': 4, 'deviations': 0.5}",
 )
@@ -38,6 +40,21 @@ def test_a_killed_run_resumes_to_bit_identical_losses_and_skips_the_same_steps(r
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / 'run') == losses(whole)
     assert skipped(tmp_path / 'run') == skipped(whole)
+
+
+def test_microbatches_give_the_losses_of_whole_batches(runner, whole, tmp_path):
+    done = runner.train(tmp_path / 'run', *RECIPE, '--config.accumulate=2')
+    assert done.returncode == 0, done.stderr
+    assert_same(losses(tmp_path / 'run'), losses(whole))
+
+
+def test_the_average_is_evaluated_and_is_a_start_for_another_run(runner, whole, tmp_path):
+    last = next(record for record in reversed(read(whole / 'metrics.jsonl')) if record.get('split') == 'validation')
+    done = runner.run('evaluate', f'--workdir={whole}', '--json')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)['loss'] == pytest.approx(last['loss'], rel=1e-6)
+    done = runner.train(tmp_path / 'run', *RECIPE, f'--config.init_from={whole}')
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,10 @@ import optax
 import pytest
 
 from saccade.build import build
+from saccade.train.backend import replace_params
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.setup import make_backend
 from saccade.types import UserError
 
 AXES = {'table': 'V D', 'layers/query': 'L D -> N H', 'layers/output': 'L N H -> D', 'layers/scale': 'L D'}
@@ -81,6 +85,22 @@ def test_parameters_without_a_hidden_matrix_are_refused():
     table = {'table': jnp.ones((5, 4))}
     with pytest.raises(UserError, match='hyperball finds no hidden kernel'):
         optimizer()(optax.constant_schedule(RATE), table, {'table': 'V D'}).init(table)
+
+
+@pytest.mark.parametrize('backend', ['jit', 'pmap'])
+def test_a_run_keeps_the_norms_of_the_weights_that_it_starts_from(backend):
+    rule = "{'use': 'train.hyperball:hyperball', 'rule': {'use': 'optax:scale_by_adam'}}"
+    changes = [f'optimizer.rule={rule}', f'backend={backend}', 'model.width=36', 'model.layers=1', 'ema=0.9']
+    run = Experiment.of(load_config(str(QUICKSTART), [f'--config.{change}' for change in changes]))
+    backend = make_backend(run)
+    state = backend.init(0)
+    params = jax.tree.map(lambda leaf: 3.0 * leaf, backend.unload(state).params)
+    begun = backend.unload(replace_params(backend, state, params))
+    expected = backend.learner.optimizer.init(params)
+    for found, wanted in zip(jax.tree.leaves(begun.opt_state), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    for found, wanted in zip(jax.tree.leaves(begun.averaged), jax.tree.leaves(params), strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 TRAINED = """

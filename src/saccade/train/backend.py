@@ -381,7 +381,7 @@ def with_learner(backend: Backend, learner: Learner) -> Backend:
 
 
 def replace_params(backend: Backend, state: TrainState, params: Params) -> TrainState:
-    """Replace the model's initial weights; the optimizer's state is unchanged."""
+    """Replace the model's initial weights, before the first step."""
     saved = backend.unload(state)
     taken: set[int] = set()
 
@@ -396,7 +396,10 @@ def replace_params(backend: Backend, state: TrainState, params: Params) -> Train
     # An adapter's own parameters are kept.
     placed = jax.tree.map(place, {**saved.params, **params}, saved.params)
     ema = None if saved.ema is None else jax.tree.map(jnp.copy, placed)
-    return backend.load(saved.replace(params=placed, ema=ema))
+    # A rule may begin with the weights, as Hyperball with their norms.
+    shardings = jax.tree.map(lambda leaf: leaf.sharding, saved.opt_state)
+    opt_state = jax.jit(backend.learner.optimizer.init, out_shardings=shardings)(placed)
+    return backend.load(saved.replace(params=placed, opt_state=opt_state, ema=ema))
 
 
 def require_rows(batches: Sequence[PyTree], split: int, words: str) -> None:

@@ -53,6 +53,9 @@ class Experiment:
         accumulate: number of microbatches per step.
         ema: decay of the moving average of the parameters that evaluation uses, or (1 + step) / (10 + step) if that is
             less; 0 for none.
+        schedule_free: weight of the average of all parameters so far in those that gradients are of, as 0.9: evaluation
+            uses the average, so the schedule need not decay, and the rule needs no momentum (Adam with b1 = 0; see
+            `train.learner`). 0 for none.
         init_from: a run or a Hugging Face directory with the initial weights.
         adapt: converts those weights to this model, as `train.init.upcycle:grouped` or `train.init.partial:body`; None
             if they fit.
@@ -94,6 +97,7 @@ class Experiment:
     stop_at: tuple[tuple[str, int | float], ...] = ()
     accumulate: Count = 1
     ema: Scales[Share] = 0.0
+    schedule_free: Scales[Share] = 0.0
     low_rank: Part[Adapter] | None = None
     sample: Part | None = None
     baseline: Part | None = None
@@ -108,6 +112,8 @@ class Experiment:
             raise UserError(
                 f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
             )
+        if self.ema and self.schedule_free:
+            raise UserError('config.schedule_free: evaluation uses one average; set config.ema to 0')
         if self.adapt is not None and not (self.init_from or self.inherit):
             raise UserError('config.adapt: there are no weights to adapt; give config.init_from, a run or a folder')
         if self.init_part and not self.init_from:
@@ -117,6 +123,11 @@ class Experiment:
                 raise UserError(f'config.logging[{number}]: {sink.name} is not a Sink: it has no return annotation')
         self._require_model()
         self._require_batch()
+
+    @property
+    def has_average(self) -> bool:
+        """True if evaluation uses an average of the parameters."""
+        return bool(self.ema or self.schedule_free)
 
     @property
     def tokens(self) -> int:

@@ -9,10 +9,18 @@ losses, and its model's parts add theirs. Totals and weights are summed before t
 the distribution of its rows over microbatches, devices and processes. The exceptions are parts that declare
 `mixes_rows`: they compute a function of several rows: of a microbatch under `accumulate`, of a device under `pmap`, and
 of the whole batch over a mesh, by `jit`.
+
+Schedule-free training takes gradients between the trained parameters z and their average x, which evaluation uses:
+
+    y_t = z_t + beta (x_t - z_t),   z_(t+1) = z_t + update of the optimizer for grad f(y_t),
+    x_(t+1) = x_t + c_t (z_(t+1) - x_t),   c_t = rate_t^2 / sum over s <= t of rate_s^2
+
+Defazio et al. 2024, "The Road Less Scheduled", https://arxiv.org/abs/2405.15682. Here the weight decay is of z.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -41,7 +49,8 @@ class TrainState:
         step: number of completed steps.
         params: trained parameters, from which the run's adapter derives the model's.
         key: raw data of the run's PRNG key; each step folds its number in.
-        ema: moving average of these parameters, if enabled.
+        ema: average of these parameters, moving or schedule-free, if enabled.
+        squared_rates: sum of the squares of all learning rates, for the schedule-free average.
     """
 
     step: Int[Array, '*devices']
@@ -49,6 +58,7 @@ class TrainState:
     opt_state: PyTree
     key: Array
     ema: Params | None
+    squared_rates: Float[Array, '*devices'] | None = None
 
     @property
     def averaged(self) -> Params:
@@ -63,6 +73,7 @@ class Learner:
     Attributes:
         accumulate: number of microbatches per step.
         ema: decay of the average of the parameters, which is less in the first steps; 0 for none.
+        schedule_free: weight of the schedule-free average in the parameters that gradients are of; 0 for none.
         axis: name of the device axis to sum over, under `pmap`.
         adapter: derives the model's parameters from the trained ones.
         place: gathers the model's parameters, in the computation dtype, where they are used.
@@ -79,6 +90,7 @@ class Learner:
     dtype: str
     accumulate: int = 1
     ema: Scales[float] = 0.0
+    schedule_free: Scales[float] = 0.0
     axis: str | None = None
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
@@ -108,7 +120,8 @@ class Learner:
             params=params,
             opt_state=optimizer.init(params),
             key=jax.random.key_data(run),
-            ema=None if is_zero(self.ema) else jax.tree.map(jnp.copy, params),
+            ema=None if is_zero(self.ema) and is_zero(self.schedule_free) else jax.tree.map(jnp.copy, params),
+            squared_rates=None if is_zero(self.schedule_free) else jnp.zeros(()),
         )
 
     def train_step(
@@ -123,14 +136,14 @@ class Learner:
                 in them share the program.
         """
         learner = self._of(scales)
-        totals, gradient = learner._gradient(state, batch)
+        totals, gradient = learner._gradient(state.replace(params=learner._point(state)), batch)
         rate = learner.schedule(state.step) if rate is None else rate
         optimizer = optax.with_extra_args_support(learner.optimizer)
         metrics = {name: total.mean() for name, total in totals.items()}
         given = {'learning_rate': rate, 'value': metrics['loss']}
         updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, **given)
         params = optax.apply_updates(state.params, updates)
-        ema = None if is_zero(learner.ema) else learner._averaged(state.ema, params, state.step)
+        averages = learner._averages(state, params, rate)
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
         # The update of a statistic is not a gradient of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
@@ -141,7 +154,7 @@ class Learner:
             'learning_rate': rate,
             'squares': squares,
         }
-        return state.replace(step=state.step + 1, params=params, opt_state=opt_state, ema=ema), metrics
+        return state.replace(step=state.step + 1, params=params, opt_state=opt_state, **averages), metrics
 
     def eval_step(self, params: Params, batch: Batch, scales: Scaled | None = None) -> dict[str, Total]:
         """Return the totals of one batch, without dropout; also by microbatches, to fit the memory of a step."""
@@ -194,11 +207,23 @@ class Learner:
         # Merge before rounding: in bfloat16 a small update of a large weight would be lost.
         return self.place(cast(self.adapter.merged(params), self.dtype))
 
-    def _averaged(self, average: Params, params: Params, step: Array) -> Params:
-        """Update the average, with a smaller decay in the first steps (as in TensorFlow)."""
-        move = 1.0 - jnp.minimum(self.ema, (1 + step) / (10 + step))
-        # In this form the average of a constant is exact.
-        return jax.tree.map(lambda old, new: old + move * (new - old), average, params)
+    def _point(self, state: TrainState) -> Params:
+        """Return the parameters that gradients are of: between the trained ones and their schedule-free average."""
+        return state.params if is_zero(self.schedule_free) else _between(state.params, state.ema, self.schedule_free)
+
+    def _averages(self, state: TrainState, params: Params, rate: Float[Array, ''] | float) -> dict[str, Any]:
+        """Return the fields of the state that average its parameters, after a step to `params`.
+
+        The decay of a moving average is smaller in the first steps (as in TensorFlow).
+        """
+        if not is_zero(self.schedule_free):
+            squared_rates = state.squared_rates + rate**2
+            share = jnp.where(squared_rates > 0, rate**2 / squared_rates, 1.0)
+            return {'ema': _between(state.ema, params, share), 'squared_rates': squared_rates}
+        if is_zero(self.ema):
+            return {}
+        move = 1.0 - jnp.minimum(self.ema, (1 + state.step) / (10 + state.step))
+        return {'ema': jax.tree.map(partial(_moved, share=move), state.ema, params)}
 
     def _accumulated(self, microbatch: Any, batch: Batch) -> PyTree:
         if self.accumulate == 1:
@@ -218,6 +243,17 @@ class Learner:
 
     def _summed(self, tree: PyTree) -> PyTree:
         return jax.lax.psum(tree, self.axis) if self.axis else tree
+
+
+def _between(one: Params, other: Params, share: Any) -> Params:
+    """Move parameters towards others by a share of the distance; statistics, which no gradient moves, all the way."""
+    shares = each_leaf(one, lambda path, _: 1.0 if is_statistic(path) else share)
+    return jax.tree.map(_moved, one, other, shares)
+
+
+def _moved(old: Array, new: Array, share: Any) -> Array:
+    # In this form the average of a constant is exact.
+    return old + share * (new - old)
 
 
 def cast(params: Params, dtype: str) -> Params:

@@ -4,7 +4,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
 import jax
@@ -433,7 +433,7 @@ def due(step: int, every: int) -> bool:
 
 
 def _as_dict(state: TrainState) -> dict[str, Any]:
-    return {name: getattr(state, name) for name in ('step', 'params', 'opt_state', 'key', 'ema')}
+    return {field.name: getattr(state, field.name) for field in fields(state)}
 
 
 def _what(config: Mapping[str, Any]) -> str:

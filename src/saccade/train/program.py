@@ -33,6 +33,8 @@ OUTSIDE = (
     'baseline',
     'logging',
 )
+# Fields that are built again for other numbers, which are arguments of a program (`train.scales`).
+HAVE_SCALES = ('ema', 'schedule_free', 'optimizer', 'task')
 
 
 def program_digest(config: Mapping[str, Any]) -> str:
@@ -48,7 +50,7 @@ def program_digest(config: Mapping[str, Any]) -> str:
         config: resolved, as in a run's config.json.
     """
     inside = {name: value for name, value in config.items() if name not in OUTSIDE}
-    shared = {'ema': _without_numbers, 'optimizer': _without_numbers, 'task': _without_numbers, 'data': _without_texts}
+    shared = {**dict.fromkeys(HAVE_SCALES, _without_numbers), 'data': _without_texts}
     inside |= {name: function(inside[name]) for name, function in shared.items() if name in inside}
     return hashlib.sha256(json.dumps(inside, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -24,9 +24,8 @@ import jax.numpy as jnp
 from saccade.build import defaults, fields
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import OF_OPTAX
+from saccade.train.program import HAVE_SCALES
 from saccade.types import Part, Scales
-
-_HAVE_SCALES = ('ema', 'optimizer', 'task')  # fields of an experiment that are built again for other numbers
 
 
 def scales_of(experiment: Experiment) -> dict[str, float]:
@@ -42,7 +41,7 @@ def rescaled(experiment: Experiment, scales: Mapping[str, Any]) -> dict[str, Any
 
 
 def _whole(experiment: Experiment) -> Part:
-    return Part(Experiment, tuple((name, getattr(experiment, name)) for name in _HAVE_SCALES))
+    return Part(Experiment, tuple((name, getattr(experiment, name)) for name in HAVE_SCALES))
 
 
 def _mapped(part: Part, path: str, function: Callable[[str, float], Any]) -> Part:

@@ -46,7 +46,7 @@ def make_learner(experiment: Experiment) -> Learner:
         made = rescaled(experiment, scales)
         settings = dict(axes=axes, at_width=partial(shapes_at_width, experiment))
         optimizer = adapter.optimizer(partial(made['optimizer'](), schedule, **settings), shapes)
-        return {'optimizer': optimizer, 'task': made['task'](), 'ema': made['ema']}
+        return made | {'optimizer': optimizer, 'task': made['task']()}
 
     scales = scales_of(experiment)
     return Learner(

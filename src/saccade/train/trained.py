@@ -173,7 +173,7 @@ def restored_params(workdir: Workdir, experiment: Experiment, which: str) -> Res
         like = run_param_shapes(experiment)
         if which == 'average':
             return averaged(checkpoints, like, experiment.keep_last)
-        return checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
+        return checkpoints.restore_part('ema' if experiment.has_average else 'params', like, which)
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:

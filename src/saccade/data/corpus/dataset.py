@@ -15,7 +15,7 @@ _HELD_OUT = ('validation', 'test')  # prefixes of evaluation splits; MNLI's have
 
 
 @dataclass(frozen=True, eq=False)
-class Picked(Sequence[Mapping[str, Any]]):
+class Picked(Sequence[Any]):
     """Selected examples of one split, read lazily.
 
     Attributes:
@@ -31,7 +31,7 @@ class Picked(Sequence[Mapping[str, Any]]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: int) -> Mapping[str, Any]:
+    def __getitem__(self, index: int) -> Any:
         row = int(self.rows[index])
         try:
             return self.source[row]
