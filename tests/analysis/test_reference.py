@@ -176,6 +176,14 @@ def test_the_page_of_metrics_has_what_is_declared():
     assert '| `image_to_text_mrr` | highest | from 0 to 1 |  | the whole split |' in page
 
 
+def test_the_page_of_protocols_has_the_methods_of_each():
+    page = reference.protocols_page()
+    assert 'def prepare(self, cache: Path, processor: Processor | None = None) -> Prepared:' in page
+    for name in ('Mixer', 'Norm', 'FeedForward', 'ScoreTerm', 'Task', 'TextMetric', 'Data', 'Sink'):
+        section = page.partition(f'\n## {name}\n')[2].partition('\n## ')[0]
+        assert 'def ' in section, name
+
+
 def test_every_experiment_has_its_docstring():
     page = reference.experiments_page(ROOT / 'experiments')
     files = [file for file in (ROOT / 'experiments').rglob('*.py') if 'def get_' in file.read_text()]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reference pages of the documentation, in Markdown: parts, launchers and experiments, from their own docstrings.
+"""Reference pages of the documentation, in Markdown: parts, protocols, launchers, experiments, from their docstrings.
 
 A part's page is that of its module. It has its config name, the module's docstring, tables of its fields and of its
 public methods, and the capabilities it declares. A room's page lists its parts by kind.
@@ -12,6 +12,7 @@ import inspect
 import itertools
 import re
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any
 import jax
 import optax
 
+import saccade.types
 from saccade.analysis.catalogue.catalogue import KINDS, Catalogue
 from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
 from saccade.analysis.catalogue.metrics import metric_table
@@ -64,6 +66,7 @@ def write(root: Path, folder: Path) -> None:
         **{room: room_page(room) for room in rooms()},
         'capabilities': capabilities_page(),
         'metrics': metrics_page(),
+        'protocols': protocols_page(),
         'launchers': launchers_page(root / 'launch'),
         'experiments': experiments_page(root / 'experiments'),
     }
@@ -412,6 +415,29 @@ def metrics_page() -> str:
         '`loss_MODE` and `accuracy_MODE` too, of each mode.'
     )
     return f'# Metrics\n\n{said}\n\n{markdown(Table("", table.columns, rows))}\n'
+
+
+def protocols_page() -> str:
+    """Return the page of protocols: each with its docstring, and its methods as the source declares them."""
+    sections = [
+        '# Protocols',
+        'A part of your own is any class with the methods of the protocol of its kind; it need not inherit from it. '
+        'All are in `saccade.types`. The guides to [variants](../guides/own_variant.md), [tasks](../guides/own_task.md) and '
+        '[data](../guides/own_data.md) have examples.',
+    ]
+    for name in dir(saccade.types):
+        made = getattr(saccade.types, name)
+        if getattr(made, '_is_protocol', False):
+            sections += [f'## {name}', prose(_own_doc(made)), _declared(made)]
+    return '\n\n'.join(filter(None, sections)) + '\n'
+
+
+def _declared(protocol: type) -> str:
+    """Return the methods of a protocol as code, with types and docstrings; nothing if it has none of its own."""
+    source = inspect.getsource(protocol)
+    own = [node for node in ast.parse(source).body[0].body if isinstance(node, ast.FunctionDef)]
+    found = [textwrap.dedent(ast.get_source_segment(source, node, padded=True)) for node in own]
+    return '\n'.join(['```python', '\n\n'.join(found), '```']) if found else ''
 
 
 def launchers_page(folder: Path) -> str:
