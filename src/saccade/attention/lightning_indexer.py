@@ -7,26 +7,27 @@
 
 DeepSeek-AI 2025, "DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models", section 2.1,
 https://arxiv.org/abs/2512.02556. The indexer reads stop_gradient(x), and is trained only by its loss: over all keys if
-`chosen` is None (the dense warm-up), else over the chosen keys. The paper uses latent attention, with indexer queries
-from the latent; here it is multi-head attention, whose heads share the choice. With `attention.blockwise:Blockwise`
-chosen keys are gathered (`ops.gathered`); with `attention.plain:Plain`, the reference, the others are masked. Cost:
-B T chosen (N H + M X), and B T S M X for the choice, in time; memory is linear in T.
+`chosen` is None (the dense warm-up), else over the chosen keys. The paper uses latent attention; here the heads of
+multi-head attention share the choice. `attention.blockwise:Blockwise` gathers chosen keys (`ops.gathered`), and
+`attention.plain:Plain`, the reference, masks the others. Cost in time: B T chosen (N H + M X), and B T S M X / P for
+the choice, where the indexer has a key for P tokens; memory is linear in T.
 """
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from einops import rearrange
+from einops import rearrange, reduce
 from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.attention.cache import Cache, KVCache, heads_first
 from saccade.attention.multi_head import MultiHead, SharedKV, visible
 from saccade.axes import flat, parameter
+from saccade.ops.blocks import Runs, Tokens, WholeRuns
 from saccade.ops.gathered import ChosenTokens, over_chosen
-from saccade.ops.mask import ByPosition, SameSegment
+from saccade.ops.mask import ByPosition, Causal, SameSegment
 from saccade.ops.padding import token_total
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
@@ -48,6 +49,7 @@ from saccade.types import (
     SparseKernel,
     State,
     Total,
+    UserError,
     Values,
 )
 
@@ -64,14 +66,42 @@ class IndexedCache:
     index: KVCache
 
 
+class Index(NamedTuple):
+    """Queries and keys of an indexer, and the weights of its heads."""
+
+    q: Queries
+    k: Float[Array, 'B S 1 H']
+    weight: Float[Array, 'B T N']
+
+
+class Choice(NamedTuple):
+    """Keys that each query attends to.
+
+    Attributes:
+        tokens: index of each key; S for none.
+        scored: index of each chosen key of the indexer, S for none: the same, or of a block of tokens.
+        k: keys of the indexer that were scored.
+    """
+
+    tokens: Int[Array, 'B 1 T _']
+    scored: Int[Array, 'B 1 T C']
+    k: Float[Array, 'B S 1 H']
+
+
 class LightningIndexer(MultiHead):
     """Multi-head attention to keys chosen by a lightning indexer.
 
-    Also called: DSA, DeepSeek sparse attention, indexer.
+    Also called: DSA, DeepSeek sparse attention, indexer, kpool.
 
     Attributes: as in MultiHead; index_heads, their number (M); index_width, of each of its queries and of its one key
     a token; chosen, how many keys a query attends to at most, None for all; loss, the weight of the indexer's loss;
-    index_position, of the indexer's queries and keys.
+    index_position, of the indexer's queries and keys; pool, tokens of a block with one key (P), 1 for none.
+
+    With `pool` a block of P tokens, counted from the first of a segment, has the mean of its keys as its key:
+    k'_b = mean_{j in b} k'_j. A query chooses chosen / P of the blocks whose last token it sees, and always attends to
+    the tokens after these blocks, at most P - 1. This is the selection of GLM-5.3-Flash (Z.ai 2026, `index_kpool` of
+    https://github.com/huggingface/transformers/tree/main/src/transformers/models/glm5_next), whose mean has trained
+    weights, equal at the start. The loss compares sums of p over the chosen blocks (ours; we know of no published one).
     """
 
     kernel: Part[SparseKernel]
@@ -80,6 +110,7 @@ class LightningIndexer(MultiHead):
     chosen: Count | None
     loss: NotNegative = 1.0
     index_position: Part[PairPosition] = Part(Rotary)
+    pool: Count = 1
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         cross=False,
@@ -113,37 +144,62 @@ class LightningIndexer(MultiHead):
         state: State | None,
     ) -> tuple[Mixed, State]:
         """Attend to the chosen keys; return the output and the new cache. Reports the indexer's loss."""
-        kernel = self.kernel(name='kernel')
-        (index_q, index_k), weight = self._indexer(x, context)
-        if state is None:
-            scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
-            at = self._chosen(kernel, index_q, index_k, weight, scoring)
-            places = jnp.arange(k.shape[1])
-            mixed, weights = kernel.attend_to_tokens(q, k, v, scoring, ChosenTokens(at, places, places))
-            if not self.is_initializing():
-                loss = divergence(weights, index_q, index_k, weight, at, context.real)
-                self.sow('losses', 'indexer', loss.times(self.loss))
-            return mixed, state
-        after = IndexedCache(
-            state.kv.append(k, v, scoring.features, context),
-            state.index.append(index_k, index_k[..., :0], {}, context),
-        )
-        cache = after.kv.whole()
-        slots = SameSegment(context.numbered, cache.segments)
-        mask = ByPosition(scoring.mask, context.positions, cache.positions, aligned=False) & slots
-        scoring = kernel.complete(scoring, q.shape[-2], False).replace(mask=mask, features=cache.features)
-        at = self._chosen(kernel, index_q, heads_first(after.index.whole().k), weight, scoring)
-        chosen = ChosenTokens(at, context.positions, cache.positions)
-        return kernel.attend_to_tokens(q, heads_first(cache.k), heads_first(cache.v), scoring, chosen)[0], after
+        kernel, index = self.kernel(name='kernel'), self._indexer(x, context)
+        cache = None if state is None else state.kv
+        k, v, scoring, places, cache = complete(kernel, q, k, v, scoring, context, train, cache)
+        if state is not None:
+            keys = state.index.append(index.k, index.k[..., :0], {}, context)
+            index, state = index._replace(k=heads_first(keys.whole().k)), IndexedCache(cache, keys)
+        choice = self.choose(kernel, index, scoring, context, cache)
+        mixed, weights = kernel.attend_to_tokens(q, k, v, scoring, ChosenTokens(choice.tokens, *places))
+        if state is None and not self.is_initializing():
+            C = choice.scored.shape[-1]
+            weights = reduce(weights[..., : C * self.pool], 'B T (C P) -> B T C', 'sum', C=C)
+            loss = divergence(weights, index.q, choice.k, index.weight, choice.scored, context.real)
+            self.sow('losses', 'indexer', loss.times(self.loss))
+        return mixed, state
+
+    def choose(
+        self, kernel: SparseKernel, index: Index, scoring: Scoring, context: LayerContext, cache: KVCache | None
+    ) -> Choice:
+        """Return the allowed keys with the largest relevance, ascending if score terms read them.
+
+        Args:
+            cache: KV cache with the chunk in it; None for whole sequences.
+        """
+        T, k, mask, chosen = index.q.shape[1], index.k, scoring.mask, self.chosen
+        if self.pool > 1:
+            queries, keys = tokens_of(context, cache)
+            runs, chosen = Runs.of(keys, self.pool, self.pool), chosen and chosen // self.pool
+            k, mask = runs.gather(k).mean(axis=2), WholeRuns(queries, runs, cache is None)
+        S = k.shape[1]
+        at = best_keys(index.q, k, index.weight, mask, S if chosen is None else chosen, kernel.block_sizes(T, S))
+        at = (jnp.sort(at, axis=-1) if scoring.terms else at)[:, None]
+        if self.pool == 1:
+            return Choice(at, at, k)
+        tail = queries.newest(keys, (queries.positions + 1) % self.pool, self.pool - 1)[..., ::-1]
+        tail = jnp.broadcast_to(tail[:, None], (*at.shape[:3], self.pool - 1))
+        return Choice(jnp.concatenate([runs.places(at, index.k.shape[1]), tail], axis=-1), at, k)
 
     def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
         """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots per row for any mask."""
         kv, index = self.empty_kv(x), jnp.zeros((*x.shape[:2], 1, self.index_width), x.dtype)
         return IndexedCache(Cache.empty(*kv, capacity), Cache.empty(index, index[..., :0], {}, capacity))
 
-    def _indexer(
-        self, x: Hidden, context: LayerContext
-    ) -> tuple[tuple[Queries, Float[Array, 'B T 1 H']], Float[Array, 'B T N']]:
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: `pool` does not divide `chosen`, or is used without a causal mask; and as for MultiHead.
+        """
+        name = Part(type(self)).name
+        if self.chosen is not None and self.chosen % self.pool:
+            raise UserError(f'{name}: pool {self.pool} must divide chosen {self.chosen}')
+        if self.pool > 1 and self.mask.target is not Causal:
+            raise UserError(f'{name}: pool {self.pool} needs the mask ops.mask:Causal, not {self.mask.name}')
+        return super().sizes(D)
+
+    def _indexer(self, x: Hidden, context: LayerContext) -> Index:
         """Return the indexer's queries and keys, and the weights of its heads."""
         x, D, M, X = jax.lax.stop_gradient(x), x.shape[-1], self.index_heads, self.index_width
         init = flat(self.kernel_init, 1)
@@ -151,21 +207,42 @@ class LightningIndexer(MultiHead):
         k = project(x, parameter(self, 'index_key', 'D -> H', init, (D, X)))[:, :, None]
         position = self.index_position(name='index_position')
         weight = project(x, parameter(self, 'index_weight', 'D -> N', init, (D, M)))
-        return position.rotate(q, k, context.positions, context.positions), weight
+        return Index(*position.rotate(q, k, context.positions, context.positions), weight)
 
-    def _chosen(
-        self,
-        kernel: SparseKernel,
-        q: Queries,
-        k: Float[Array, 'B S 1 H'],
-        weight: Float[Array, 'B T N'],
-        scoring: Scoring,
-    ) -> Int[Array, 'B 1 T C']:
-        """Return the indices of the allowed keys with the largest relevance, ascending if score terms read them."""
-        S = k.shape[1]
-        chosen = S if self.chosen is None else self.chosen
-        at = best_keys(q, k, weight, scoring.mask, chosen, kernel.block_sizes(q.shape[1], S))
-        return (jnp.sort(at, axis=-1) if scoring.terms else at)[:, None]
+
+def complete(
+    kernel: SparseKernel,
+    q: Queries,
+    k: CachedKeys,
+    v: Values,
+    scoring: Scoring,
+    context: LayerContext,
+    train: bool,
+    cache: KVCache | None,
+) -> tuple[Array, Array, Scoring, tuple[Array, Array], KVCache | None]:
+    """Return keys, values, complete scoring, and indices of queries and keys.
+
+    They are of whole sequences, or of the cache with the chunk in it, which comes last.
+    """
+    if cache is None:
+        places = (jnp.arange(k.shape[1]),) * 2
+        return k, v, kernel.complete(visible(scoring, context), q.shape[-2], train), places, None
+    after = cache.append(k, v, scoring.features, context)
+    slots = after.whole()
+    mask = ByPosition(scoring.mask, context.positions, slots.positions, aligned=False)
+    mask &= SameSegment(context.numbered, slots.segments)
+    scoring = kernel.complete(scoring, q.shape[-2], False).replace(mask=mask, features=slots.features)
+    return heads_first(slots.k), heads_first(slots.v), scoring, (context.positions, slots.positions), after
+
+
+def tokens_of(context: LayerContext, cache: KVCache | None) -> tuple[Tokens, Tokens]:
+    """Return the tokens of queries and of keys: of whole sequences, or of a chunk and of the slots of its cache."""
+    if cache is not None:
+        slots = cache.whole()
+        return Tokens(context.positions, context.numbered), Tokens(slots.positions, slots.segments)
+    alone = context.segments is None
+    tokens = Tokens.alone(context.positions.shape[1]) if alone else Tokens.of_rows(context.numbered)
+    return tokens, tokens
 
 
 def divergence(
