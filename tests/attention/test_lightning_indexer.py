@@ -10,7 +10,7 @@ import pytest
 from conformance import contracts
 from conformance.layer import NotOffered
 from conformance.libraries.saccade import Mixer
-from saccade.attention.lightning_indexer import divergence
+from saccade.attention.lightning_indexer import divergence, log_probabilities
 from saccade.attention.paged import apart, joined
 from saccade.build import build
 from saccade.types import LayerContext, Pages, UserError
@@ -234,5 +234,6 @@ def test_a_block_whose_layers_share_keys_is_refused_it():
 def test_weights_that_are_all_zero_leave_the_loss_finite():
     weights, at = jnp.zeros((1, 3, 3)), jnp.broadcast_to(jnp.arange(3), (1, 1, 3, 3))
     q, k, weight = jnp.zeros((1, 3, 2, 4)), jnp.ones((1, 3, 1, 4)), jnp.ones((1, 3, 2))
-    loss, slope = jax.value_and_grad(lambda q: divergence(weights, q, k, weight, at, None).mean())(q)
+    fit = lambda q: log_probabilities(q, k, weight, at)  # noqa: E731
+    loss, slope = jax.value_and_grad(lambda q: divergence(weights, fit(q), None).mean())(q)
     np.testing.assert_allclose([loss, jnp.abs(slope).max()], 0.0, atol=1e-6)

@@ -14,7 +14,7 @@ the choice, where the indexer has a key for P tokens; memory is linear in T.
 """
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,7 @@ from saccade.types import (
     Count,
     Hidden,
     LayerContext,
+    Mask,
     Mixed,
     NotNegative,
     PairPosition,
@@ -60,32 +61,29 @@ _TINY, _NEVER = 1e-30, -1e30
 
 @struct.dataclass
 class IndexedCache:
-    """KV cache with a cache of the indexer's keys. Attributes: kv; index, whose values have width 0."""
+    """KV cache with a cache of the indexer's keys.
 
-    kv: KVCache
-    index: KVCache
+    Attributes: kv, None for whole sequences; index, whose values have width 0, None also without an indexer.
+    """
 
-
-class Index(NamedTuple):
-    """Queries and keys of an indexer, and the weights of its heads."""
-
-    q: Queries
-    k: Float[Array, 'B S 1 H']
-    weight: Float[Array, 'B T N']
+    kv: KVCache | None
+    index: KVCache | None
 
 
-class Choice(NamedTuple):
+@struct.dataclass
+class Choice:
     """Keys that each query attends to.
 
     Attributes:
         tokens: index of each key; S for none.
-        scored: index of each chosen key of the indexer, S for none: the same, or of a block of tokens.
-        k: keys of the indexer that were scored.
+        fit: logarithm of the indexer's probability of each chosen key, or block of P keys, which come first in
+            `tokens`, before P - 1 others; None in a step.
+        mask: the pairs that could be chosen, besides padding and packing.
     """
 
     tokens: Int[Array, 'B 1 T _']
-    scored: Int[Array, 'B 1 T C']
-    k: Float[Array, 'B S 1 H']
+    fit: Float[Array, 'B T C'] | None
+    mask: Part[Mask] = struct.field(pytree_node=False)
 
 
 class LightningIndexer(MultiHead):
@@ -120,6 +118,7 @@ class LightningIndexer(MultiHead):
         state='S (K H + X)',
     )
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
+    ascending: ClassVar[bool] = False  # chosen keys are in ascending order, whether or not score terms read them
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer caches the keys of its own indexer'}
     example: ClassVar[dict[str, Any]] = {'index_heads': 3, 'index_width': 2, 'chosen': 4}
 
@@ -144,42 +143,41 @@ class LightningIndexer(MultiHead):
         state: State | None,
     ) -> tuple[Mixed, State]:
         """Attend to the chosen keys; return the output and the new cache. Reports the indexer's loss."""
-        kernel, index = self.kernel(name='kernel'), self._indexer(x, context)
-        cache = None if state is None else state.kv
-        k, v, scoring, places, cache = complete(kernel, q, k, v, scoring, context, train, cache)
-        if state is not None:
-            keys = state.index.append(index.k, index.k[..., :0], {}, context)
-            index, state = index._replace(k=heads_first(keys.whole().k)), IndexedCache(cache, keys)
-        choice = self.choose(kernel, index, scoring, context, cache)
+        kernel, after = self.kernel(name='kernel'), IndexedCache(None, None) if state is None else state
+        k, v, scoring, places, kv = complete(kernel, q, k, v, scoring, context, train, after.kv)
+        choice, after = self.choose(kernel, x, scoring, context, after.replace(kv=kv))
         mixed, weights = kernel.attend_to_tokens(q, k, v, scoring, ChosenTokens(choice.tokens, *places))
-        if state is None and not self.is_initializing():
-            C = choice.scored.shape[-1]
-            weights = reduce(weights[..., : C * self.pool], 'B T (C P) -> B T C', 'sum', C=C)
-            loss = divergence(weights, index.q, choice.k, index.weight, choice.scored, context.real)
+        if choice.fit is not None and not self.is_initializing():
+            loss = divergence(weights, choice.fit, context.real)
             self.sow('losses', 'indexer', loss.times(self.loss))
-        return mixed, state
+        return mixed, None if state is None else after
 
     def choose(
-        self, kernel: SparseKernel, index: Index, scoring: Scoring, context: LayerContext, cache: KVCache | None
-    ) -> Choice:
-        """Return the allowed keys with the largest relevance, ascending if score terms read them.
+        self, kernel: SparseKernel, x: Hidden, scoring: Scoring, context: LayerContext, state: IndexedCache
+    ) -> tuple[Choice, IndexedCache]:
+        """Choose the allowed keys with the largest relevance, in ascending order if score terms read them.
 
         Args:
-            cache: KV cache with the chunk in it; None for whole sequences.
+            state: KV cache with the chunk in it, and the indexer's without it, which is returned with it.
         """
-        T, k, mask, chosen = index.q.shape[1], index.k, scoring.mask, self.chosen
+        (q, k), weight = self._indexer(x, context)
+        if state.index is not None:
+            state = state.replace(index=state.index.append(k, k[..., :0], {}, context))
+            k = heads_first(state.index.whole().k)
+        mask, chosen, S = scoring.mask, self.chosen, k.shape[1]
         if self.pool > 1:
-            queries, keys = tokens_of(context, cache)
+            queries, keys = tokens_of(context, state.kv)
             runs, chosen = Runs.of(keys, self.pool, self.pool), chosen and chosen // self.pool
-            k, mask = runs.gather(k).mean(axis=2), WholeRuns(queries, runs, cache is None)
-        S = k.shape[1]
-        at = best_keys(index.q, k, index.weight, mask, S if chosen is None else chosen, kernel.block_sizes(T, S))
-        at = (jnp.sort(at, axis=-1) if scoring.terms else at)[:, None]
+            k, mask = runs.gather(k).mean(axis=2), WholeRuns(queries, runs, state.kv is None)
+        most = k.shape[1] if chosen is None else chosen
+        at = best_keys(q, k, weight, mask, most, kernel.block_sizes(q.shape[1], k.shape[1]))
+        at = (jnp.sort(at, axis=-1) if scoring.terms or self.ascending else at)[:, None]
+        fit = log_probabilities(q, k, weight, at) if state.kv is None else None
         if self.pool == 1:
-            return Choice(at, at, k)
+            return Choice(at, fit, self.mask), state
         tail = queries.newest(keys, (queries.positions + 1) % self.pool, self.pool - 1)[..., ::-1]
         tail = jnp.broadcast_to(tail[:, None], (*at.shape[:3], self.pool - 1))
-        return Choice(jnp.concatenate([runs.places(at, index.k.shape[1]), tail], axis=-1), at, k)
+        return Choice(jnp.concatenate([runs.places(at, S), tail], axis=-1), fit, self.mask), state
 
     def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
         """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots per row for any mask."""
@@ -199,7 +197,9 @@ class LightningIndexer(MultiHead):
             raise UserError(f'{name}: pool {self.pool} needs the mask ops.mask:Causal, not {self.mask.name}')
         return super().sizes(D)
 
-    def _indexer(self, x: Hidden, context: LayerContext) -> Index:
+    def _indexer(
+        self, x: Hidden, context: LayerContext
+    ) -> tuple[tuple[Queries, Float[Array, 'B T 1 H']], Float[Array, 'B T N']]:
         """Return the indexer's queries and keys, and the weights of its heads."""
         x, D, M, X = jax.lax.stop_gradient(x), x.shape[-1], self.index_heads, self.index_width
         init = flat(self.kernel_init, 1)
@@ -207,7 +207,7 @@ class LightningIndexer(MultiHead):
         k = project(x, parameter(self, 'index_key', 'D -> H', init, (D, X)))[:, :, None]
         position = self.index_position(name='index_position')
         weight = project(x, parameter(self, 'index_weight', 'D -> N', init, (D, M)))
-        return Index(*position.rotate(q, k, context.positions, context.positions), weight)
+        return position.rotate(q, k, context.positions, context.positions), weight
 
 
 def complete(
@@ -245,42 +245,46 @@ def tokens_of(context: LayerContext, cache: KVCache | None) -> tuple[Tokens, Tok
     return tokens, tokens
 
 
-def divergence(
-    weights: Float[Array, 'B T C'],
-    q: Queries,
-    k: Float[Array, 'B S 1 H'],
-    weight: Float[Array, 'B T N'],
-    at: Int[Array, 'B 1 T C'],
-    real: Real | None,
-) -> Total:
-    """Return KL of attention's weights, summed over the heads and normalised, to the softmax of relevance, in nats.
+def log_probabilities(
+    q: Queries, k: Float[Array, 'B S 1 H'], weight: Float[Array, 'B T N'], at: Int[Array, 'B 1 T C']
+) -> Float[Array, 'B T C']:
+    """Return the logarithm of the softmax of relevance over the chosen keys.
+
+    Args:
+        at: index of each chosen key; S for none.
+    """
+    return over_chosen(partial(_log_probabilities, k.shape[1]), (q, weight), k[:, None], [], at, (), ())
+
+
+def _log_probabilities(
+    keys: int,
+    queries: tuple[Array, Array],
+    k: Float[Array, 'B 1 X C 1 H'],
+    floats: list[Array],
+    at: Int[Array, 'B 1 X C'],
+    rows: tuple[()],
+    others: tuple[()],
+) -> Float[Array, 'B X C']:
+    """Return the logarithms for a block of queries. An index of `keys` marks a missing key."""
+    q, weight = queries
+    one_each = (rearrange(q, 'B X N H -> (B X) 1 N H'), rearrange(k, 'B 1 X C 1 H -> (B X) C 1 H'))
+    fit = rearrange(relevance(*one_each, rearrange(weight, 'B X N -> (B X) 1 N')), '(B X) 1 C -> B X C', X=q.shape[1])
+    return jax.nn.log_softmax(jnp.where(at[:, 0] < keys, fit, _NEVER), axis=-1)
+
+
+def divergence(weights: Float[Array, 'B T _'], fit: Float[Array, 'B T C'], real: Real | None) -> Total:
+    """Return KL of attention's weights, summed over the heads and normalised, to the indexer's softmax, in nats.
 
     The mean is over real queries; the weights have no gradient. Negative weights, as in talking heads, count by their
     magnitude.
 
     Args:
         weights: magnitudes of the weights of each chosen key, summed over the heads.
-        q, k, weight: the indexer's queries and keys, and the weights of its heads.
-        at: index of each chosen key; S for none.
+        fit: as in `Choice`.
     """
-    given = q, weight, jax.lax.stop_gradient(weights)
-    distance = over_chosen(partial(_distance, k.shape[1]), given, k[:, None], [], at, (), ())
+    C = fit.shape[-1]
+    P = (weights.shape[-1] + 1) // (C + 1)  # C blocks of P keys, and P - 1 keys
+    of_blocks = reduce(jax.lax.stop_gradient(weights)[..., : C * P], 'B T (C P) -> B T C', 'sum', C=C)
+    wanted = of_blocks / jnp.maximum(jnp.sum(of_blocks, axis=-1, keepdims=True), _TINY)
+    distance = jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * fit, axis=-1)
     return token_total(distance, jnp.ones(distance.shape, bool) if real is None else real)
-
-
-def _distance(
-    keys: int,
-    queries: tuple[Array, ...],
-    k: Float[Array, 'B 1 X C 1 H'],
-    floats: list[Array],
-    at: Int[Array, 'B 1 X C'],
-    rows: tuple[()],
-    others: tuple[()],
-) -> Float[Array, 'B X']:
-    """Return the divergence of each query of a block. An index of `keys` marks a missing key."""
-    q, weight, weights = queries
-    one_each = (rearrange(q, 'B X N H -> (B X) 1 N H'), rearrange(k, 'B 1 X C 1 H -> (B X) C 1 H'))
-    fit = rearrange(relevance(*one_each, rearrange(weight, 'B X N -> (B X) 1 N')), '(B X) 1 C -> B X C', X=q.shape[1])
-    wanted = weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), _TINY)
-    found = jax.nn.log_softmax(jnp.where(at[:, 0] < keys, fit, _NEVER), axis=-1)
-    return jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * found, axis=-1)
