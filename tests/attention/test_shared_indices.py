@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.attention.paged import apart, joined
 from saccade.build import build
 from saccade.ops.flops import flops
-from saccade.types import LayerContext, UserError
+from saccade.types import LayerContext, Pages, UserError
 
 RELATIVE = 1e-5
 B, T, D, N, K, H, M, WIDTH = 2, 13, 16, 4, 2, 4, 3, 6
@@ -73,6 +74,7 @@ def total(reports):
     return sum(each.mean() for each in jax.tree.leaves(reports, is_leaf=lambda node: hasattr(node, 'mean')))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', CONTEXTS)
 @pytest.mark.parametrize('choice', CHOICES)
 def test_a_layer_with_its_own_indexer_is_the_lightning_indexer(choice, context):
@@ -155,8 +157,27 @@ def test_steps_and_chunks_equal_the_whole(choice, context):
     near(jnp.concatenate(parts, axis=1)[real], expected[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('choice', CHOICES)
-@pytest.mark.parametrize('later', range(1, T, 3))
+def test_steps_with_caches_in_pages_equal_the_whole(choice):
+    """The pages of a row are not in order, and those of the layers have the same tokens."""
+    whole = CONTEXTS['padded']
+    model = stack([False, True], **CHOICES[choice])
+    variables = drawn(model)
+    made = model.apply(variables, X, Pages(count=9, size=4, most=4), method='init_pages')
+    pools, rows = apart(made)
+    table = jnp.array([[5, 0, 3, 8], [1, 6, 2, 7]])
+    state, parts = joined(jax.tree.map(jnp.ones_like, pools), rows, table), []
+    for chunk in (slice(0, 6), slice(6, 7), slice(7, T)):
+        context = LayerContext(whole.positions[:, chunk], whole.numbered[:, chunk])
+        y, state = model.apply(variables, X[:, chunk], context, state, method='step')
+        parts.append(y)
+    real = np.asarray(whole.numbered) != 0
+    near(jnp.concatenate(parts, axis=1)[real], model.apply(variables, X, whole, False)[real])
+
+
+@pytest.mark.parametrize('choice', CHOICES)
+@pytest.mark.parametrize('later', [4, 9])
 def test_a_later_token_changes_nothing_before_it(later, choice):
     model = stack([False, True], repeats=1, **CHOICES[choice])
     variables, context = drawn(model), CONTEXTS['alone']
