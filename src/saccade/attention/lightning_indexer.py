@@ -99,7 +99,7 @@ class LightningIndexer(MultiHead):
     k'_b = mean_{j in b} k'_j. A query chooses chosen / P of the blocks whose last token it sees, and always attends to
     the tokens after these blocks, at most P - 1. This is the selection of GLM-5.3-Flash (Z.ai 2026, `index_kpool` of
     https://github.com/huggingface/transformers/tree/main/src/transformers/models/glm5_next), whose mean has trained
-    weights, equal at the start. The loss compares sums of p over the chosen blocks (ours; we know of no published one).
+    weights, equal at the start. The loss compares the sums of p over the chosen blocks, which is ours.
     """
 
     kernel: Part[SparseKernel]

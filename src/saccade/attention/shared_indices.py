@@ -7,7 +7,7 @@
 
 Bai et al. 2026, "IndexCache: Accelerating Sparse Attention via Cross-Layer Index Reuse",
 https://arxiv.org/abs/2603.12201. Its loss compares I with the mean of p over these layers, whose gradient is ours
-divided by their number. GLM-5.2 trains an indexer by its own layer only: `loss` is 0 where `reuse` is True. A model is
+divided by their number. Megatron-LM trains GLM-5.2's by their own layer: `loss` 0 where `reuse` is True. A model is
 a pattern of layers, such as one with `reuse` False and three with True, under the same mask. Cost: as
 `attention.lightning_indexer`, but a layer with `reuse` has no choice, and no parameters or cache of an indexer.
 """
