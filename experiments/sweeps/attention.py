@@ -81,6 +81,10 @@ def mixers(length: int = LENGTH, window: int = WINDOW) -> dict[str, dict]:
         ),
         lightning_indexer=scores
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=window),
+        pooled_indexer=scores
+        | dict(
+            use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=window, pool=4
+        ),
         selective=scores | dict(use='attention.selective:Selective'),
         dense_synthesizer=positions | dict(use='attention.dense_synthesizer:DenseSynthesizer'),
         random_synthesizer=positions | dict(use='attention.random_synthesizer:RandomSynthesizer'),

@@ -12,7 +12,7 @@ import pytest
 from saccade.analysis.catalogue.catalogue import SOFTMAX, Catalogue
 from saccade.build import build, load
 from saccade.ops.block_sparse import attend_to_blocks
-from saccade.ops.blocks import ChosenBlocks, Runs, Tokens
+from saccade.ops.blocks import ChosenBlocks, Runs, Tokens, WholeRuns
 from saccade.ops.flops import flops, model_flops
 from saccade.ops.gathered import ChosenTokens, attend_to_tokens
 from saccade.ops.mask import Causal
@@ -34,6 +34,8 @@ BLOCKWISE = {'use': 'attention.blockwise:Blockwise', 'query_block': 5, 'key_bloc
 HEADS = {
     'heads': N, 'key_value_heads': K, 'mask': {'use': 'ops.mask:Causal'}, 'position': {'use': 'position.rotary:Rotary'},
 }  # fmt: skip
+BIAS = {'use': 'position.relative_bias:RelativeBias', 'both_sides': False}
+COUNTS = {'use': 'position.cope:CoPE', 'counts': 9, 'head_width': 4}
 ENTMAX = {'softmax': {'use': 'softmax.entmax:Entmax', 'alpha': 1.5}}
 ONLINE = {name: spec for name, spec in Catalogue.ours().specs(SOFTMAX).items() if hasattr(load(spec['use']), 'online')}
 
@@ -64,24 +66,25 @@ CASES = {
     'moba': (moba, {}, {}),
     'native sparse': (native, {}, {}),
     'lightning indexer': (indexed, {}, {}),
+    'pooled indexer': (indexed, {}, {'chosen': 6, 'pool': 3}),
 }
 MORE = {
-    **{f'{name}, dropout': (made, {'dropout': 0.3}, {}) for name, (made, _, _) in CASES.items()},
+    **{f'{name}, dropout': (made, {'dropout': 0.3}, changes) for name, (made, _, changes) in CASES.items()},
     **{
-        f'{name}, {softmax}': (made, {'softmax': spec}, {})
-        for (name, (made, _, _)), (softmax, spec) in itertools.product(CASES.items(), ONLINE.items())
+        f'{name}, {softmax}': (made, {'softmax': spec}, changes)
+        for (name, (made, _, changes)), (softmax, spec) in itertools.product(CASES.items(), ONLINE.items())
     },
     'moba, own block only': (lambda inner, of_kernel: moba(inner, {'chosen': 1}), {}, {}),
     'moba, as many key heads': (moba, {}, {'key_value_heads': N}),
     'native sparse, overlapping more': (native, {}, {'length': 6, 'stride': 1, 'block': 2}),
     'lightning indexer, all keys': (indexed, {}, {'chosen': None}),
     'lightning indexer, both ways': (indexed, {}, {'mask': {'use': 'ops.mask:Full'}}),
-    'lightning indexer, bias': (
-        indexed, {}, {'position': {'use': 'position.relative_bias:RelativeBias', 'both_sides': False}},
-    ),
-    'lightning indexer, counts of keys': (
-        indexed, {}, {'position': {'use': 'position.cope:CoPE', 'counts': 9, 'head_width': 4}},
-    ),
+    'pooled indexer, all keys': (indexed, {}, {'chosen': None, 'pool': 4}),
+    **{
+        f'{name}, {term}': (indexed, {}, changes | {'position': position})
+        for name, changes in (('lightning indexer', {}), ('pooled indexer', {'chosen': 6, 'pool': 3}))
+        for term, position in (('bias', BIAS), ('counts of keys', COUNTS))
+    },
 }  # fmt: skip
 
 
@@ -242,12 +245,43 @@ def test_the_choice_of_tokens_multiplies_live_blocks_of_pairs():
     assert flops(choose, *given) == 2 * live * block * block * M * (WIDTH + 1)
 
 
+@pytest.mark.parametrize('pool', [2, 4])
+def test_pooling_divides_the_flops_of_the_choice(pool):
+    """A block of queries meets as many blocks of keys, of which each has fewer keys."""
+    M, length, block = 3, 256, 32
+
+    def choose(q, k, weight):
+        tokens = Tokens.alone(length)
+        runs = Runs.of(tokens, pool, pool)
+        means = runs.gather(k).mean(axis=2)
+        return best_keys(q, means, weight, WholeRuns(tokens, runs, True), 1, (block, block // pool))
+
+    given = like(length, M), like(length, 1), jax.ShapeDtypeStruct((1, length, M), jnp.float32)
+    live = length // block * (length // block + 1) // 2
+    assert flops(choose, *given) == 2 * live * block * block * M * (WIDTH + 1) // pool
+
+
+@pytest.mark.parametrize('pool', [2, 4])
+def test_a_pooled_layer_saves_these_flops_and_adds_those_of_the_incomplete_block(pool):
+    def counted(**changes):
+        module = build(indexed({'use': 'attention.blockwise:Blockwise'}, chosen=8, **changes))()
+        x = jax.ShapeDtypeStruct((1, 64, D), jnp.float32)
+        params = jax.eval_shape(lambda x: module.init(jax.random.key(0), x, None, False), x)['params']
+        return flops(lambda params, x: module.apply({'params': params}, x, None, False), params, x)
+
+    M, width, H = 2, 6, D // N  # as in `indexed`; one block of queries meets one of all keys
+    choice_and_loss = 2 * 64 * (64 + 8) * M * (width + 1)
+    tail = 2 * 2 * 64 * (pool - 1) * N * H
+    assert counted(pool=pool) - counted() == choice_and_loss // pool - choice_and_loss + tail
+
+
 BIG = {
     'moba': moba({'use': 'attention.blockwise:Blockwise'}, {'block': 128, 'chosen': 3}),
     'native sparse': native(
         {'use': 'attention.blockwise:Blockwise'}, length=32, stride=16, block=64, chosen=4, window=128
     ),
     'lightning indexer': indexed({'use': 'attention.blockwise:Blockwise'}, chosen=64),
+    'pooled indexer': indexed({'use': 'attention.blockwise:Blockwise'}, chosen=64, pool=4),
 }
 
 

@@ -257,15 +257,22 @@ def native_sparse(
     return merged(np.einsum('TNA,TNAH->TNH', gates, heads), p)
 
 
-def lightning_indexer(x: np.ndarray, p: Params, chosen: int) -> np.ndarray:
-    """A query reads the keys of the highest index scores. DeepSeek-AI 2025, DeepSeek-V3.2-Exp, equation 1."""
+def lightning_indexer(x: np.ndarray, p: Params, chosen: int, pool: int = 1) -> np.ndarray:
+    """A query reads the keys of the highest index scores. DeepSeek-AI 2025, DeepSeek-V3.2-Exp, equation 1.
+
+    With a pool, these are blocks of tokens with a mean key, and the tokens after the last whole one are read too.
+    """
     scores, v = scores_and_values(x, p)
     q, k = rotated(heads_of(x, p['index_query'])), rotated((x @ p['index_key'])[:, None])[:, 0]
+    k = np.stack([k[at : at + pool].mean(axis=0) for at in range(0, len(x) - pool + 1, pool)])
     fits = np.maximum(np.einsum('TMH,SH->TMS', q, k), 0)
     index = np.einsum('TM,TMS->TS', x @ p['index_weight'], fits)
     allowed = np.zeros((len(x), len(x)), bool)
     for i in range(len(x)):
-        allowed[i, np.argsort(-index[i, : i + 1], kind='stable')[:chosen]] = True
+        whole = (i + 1) // pool
+        allowed[i, whole * pool : i + 1] = True
+        for block in np.argsort(-index[i, :whole], kind='stable')[: chosen // pool]:
+            allowed[i, block * pool : (block + 1) * pool] = True
     return merged(attended(scores, v, allowed), p)
 
 

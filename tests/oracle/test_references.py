@@ -64,6 +64,17 @@ MIXERS = {
         | {'use': 'attention.lightning_indexer:LightningIndexer', 'index_heads': 2, 'index_width': 16, 'chosen': 8},
         partial(references.lightning_indexer, chosen=8),
     ),
+    'pooled indexer': (
+        ATTENTION
+        | {
+            'use': 'attention.lightning_indexer:LightningIndexer',
+            'index_heads': 2,
+            'index_width': 16,
+            'chosen': 6,
+            'pool': 3,
+        },
+        partial(references.lightning_indexer, chosen=6, pool=3),
+    ),
     'tensor product': (
         ATTENTION | {'use': 'attention.tensor_product:TensorProduct', 'query_rank': 6, 'key_rank': 2, 'value_rank': 2},
         references.tensor_product,

@@ -170,6 +170,7 @@ def test_the_diagnostics_have_every_mixer_that_can_be_causal():
         'recurrent.mixer.channel_mixing:ChannelMixing',  # a feed-forward layer, which reads the token before alone
         'attention.dense_synthesizer:DenseSynthesizer',  # parameters for one length, and the tasks have several
         'attention.random_synthesizer:RandomSynthesizer',
+        'attention.shared_indices:SharedIndices',  # a pattern of layers; in a layer, the lightning indexer
     }
 
 

@@ -9,12 +9,13 @@ however it is packed.
 
 import jax
 import jax.numpy as jnp
+from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.ops.mask import ByPosition, MaskBase, SameSegment
 from saccade.ops.padding import padding_last
-from saccade.types import Keys
+from saccade.types import KeyIndex, Keys, QueryIndex
 
 
 @struct.dataclass
@@ -60,13 +61,16 @@ class Tokens:
         return ByPosition(mask, *(self.positions,) * 2, aligned=True) & SameSegment(*(self.segments,) * 2)
 
     def newest(self, keys: 'Tokens', counts: Int[Array, '#B T'], most: int) -> Int[Array, 'B T most']:
-        """Return the indices of the newest `counts` keys up to each query, at most `most`; S for the others."""
-        order = padding_last(keys.segments)
-        positions, segments = (jnp.take_along_axis(x, order, axis=-1) for x in (keys.positions, keys.segments))
-        own = (segments[:, None] == self.segments[..., None]) & (positions[:, None] == self.positions[..., None])
+        """Return the indices of the newest `counts` keys up to each query, at most `most`; S for the others.
+
+        The tokens are the newest of the keys: the same rows, or the chunk that was last written to a cache.
+        """
+        order, real = padding_last(keys.segments), self.segments != 0
+        earlier = jnp.sum(keys.segments != 0, axis=-1) - jnp.sum(real, axis=-1)
+        own = earlier[:, None] + jnp.cumsum(real, axis=-1) - 1  # place in the order: queries are the newest keys
         back = jnp.arange(most)
-        there = (back < counts[..., None]) & (self.segments != 0)[..., None]
-        places = jnp.maximum(jnp.argmax(own, axis=-1)[..., None] - back, 0)
+        there = (back < counts[..., None]) & real[..., None]
+        places = jnp.maximum(own[..., None] - back, 0)
         return jnp.where(there, jax.vmap(lambda order, at: order[at])(order, places), order.shape[-1])
 
 
@@ -99,6 +103,12 @@ class Runs:
         """Return the keys or values of each run."""
         at = jnp.broadcast_to(self.at, (x.shape[0], *self.at.shape[1:]))
         return jax.vmap(lambda tokens, at: tokens[at])(x, at)
+
+    def places(self, index: Int[Array, 'B J T C'], none: int) -> Int[Array, 'B J T Y']:
+        """Return the indices of the tokens of these runs; `none` for each of a run M."""
+        at = jnp.broadcast_to(self.at, (index.shape[0], *self.at.shape[1:]))
+        tokens = jax.vmap(lambda at, index: at.at[index].get(mode='fill', fill_value=none))(at, index)
+        return rearrange(tokens, 'B J T C X -> B J T (C X)')
 
     def number(self) -> Int[Array, '#B M']:
         """Return the number of each run within its segment, for runs that follow each other without overlap."""
@@ -139,12 +149,36 @@ class ChosenBlocks:
 
     def places(self) -> Int[Array, 'B J T Y']:
         """Return the indices of these keys; S for none."""
-        (B, J, T, C), S = self.index.shape, self.keys.segments.shape[-1]
-        at = jnp.broadcast_to(self.whole.at, (B, *self.whole.at.shape[1:]))
-        gather = jax.vmap(lambda at, index: at.at[index].get(mode='fill', fill_value=S))
-        chosen = gather(at, self.index).reshape(B, J, T, C * self.size)
+        (B, _, T, _), S = self.index.shape, self.keys.segments.shape[-1]
         own = self.queries.newest(self.keys, self.queries.positions % self.size + 1, self.size)
-        return jnp.concatenate([chosen, jnp.broadcast_to(own[:, None], (B, J, T, self.size))], axis=-1)
+        own = jnp.broadcast_to(own[:, None], (B, self.index.shape[1], T, self.size))
+        return jnp.concatenate([self.whole.places(self.index, S), own], axis=-1)
+
+
+@struct.dataclass
+class WholeRuns(MaskBase):
+    """Mask of runs of keys of which a query may see the last token, and so all: in its segment, not after it.
+
+    Attributes:
+        queries: tokens of whole rows, or of a chunk.
+        runs: runs of the keys, one after the other without overlap.
+        aligned: True if the keys are the same whole rows.
+    """
+
+    queries: Tokens
+    runs: Runs
+    aligned: bool = struct.field(pytree_node=False)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '#B T S']:
+        q, k = (
+            jax.tree.map(lambda x, at=at: x[:, at], of)
+            for of, at in ((self.queries, q_index), (self.runs.ends, k_index))
+        )
+        return q.causal(k)[:, 0]
+
+    def live(self, q: range, k: range) -> bool:
+        """Return True if the block's last query is not before the earliest end of its first run."""
+        return super().live(q, k) and (not self.aligned or q[-1] + 1 >= (k[0] + 1) * self.runs.at.shape[-1])
 
 
 def best_blocks(fit: Float[Array, 'B J T M'], whole: Runs, queries: Tokens, chosen: int) -> Int[Array, 'B J T C']:
