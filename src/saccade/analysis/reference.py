@@ -422,8 +422,8 @@ def protocols_page() -> str:
     sections = [
         '# Protocols',
         'A part of your own is any class with the methods of the protocol of its kind; it need not inherit from it. '
-        'All are in `saccade.types`. The guides to [variants](../guides/own_variant.md), [tasks](../guides/own_task.md) and '
-        '[data](../guides/own_data.md) have examples.',
+        'All are in `saccade.types`. The guides to [variants](../guides/own_variant.md), '
+        '[tasks](../guides/own_task.md) and [data](../guides/own_data.md) have examples.',
     ]
     for name in dir(saccade.types):
         made = getattr(saccade.types, name)
