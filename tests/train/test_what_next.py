@@ -52,6 +52,13 @@ def test_a_task_that_says_nothing_is_only_evaluated():
     assert launchers(suggested('embedding/skip_gram.py', **mine)) == ['train', 'evaluate']
 
 
+def test_data_without_a_tokenizer_are_not_sampled_as_text():
+    data = load_config(str(ROOT / 'experiments/diagnostics/parity.py'))['data']
+    with mock.patch('saccade.train.next_steps._fits', return_value=False):
+        assert 'sample from it' in suggested('causal_lm/quickstart.py')
+        assert 'sample from it' not in suggested('causal_lm/quickstart.py', data=data)
+
+
 def test_a_run_is_continued_for_as_many_steps_again_by_its_folder_alone():
     mine = {'steps': 140, 'logging': [{'use': 'my_sinks:Mine'}]}
     _, _, *arguments = suggested('embedding/skip_gram.py', **mine)['continue it']

@@ -45,7 +45,8 @@ def what_next(workdir: str, config: Mapping[str, Any]) -> list[str]:
         config: resolved config of the run, as its folder holds it.
     """
     then = getattr(build(config['task'], 'config.task')(), 'then', {})
-    then = {what: command for what, command in then.items() if '{inputs}' not in command or _has_examples(config)}
+    data = build(config['data'], 'config.data')()
+    then = {what: command for what, command in then.items() if all(hasattr(data, name) for name in _needed(command))}
     opening = quoted(f'--workdir={workdir}', *_trusting({name: config[name] for name in config if name != 'logging'}))
     training = quoted(f'--workdir={workdir}', f'--extend=rewarmed:{config["steps"]}', *_trusting(config))
     python = quoted(_python())
@@ -67,9 +68,9 @@ def _trusting(config: Mapping[str, Any]) -> list[str]:
     return [f'--trust={",".join(names)}'] if names else []
 
 
-def _has_examples(config: Mapping[str, Any]) -> bool:
-    """Return True if the data make examples of new texts."""
-    return hasattr(build(config['data'], 'config.data')(), 'example')
+def _needed(command: str) -> list[str]:
+    """Return the attributes of data that a command of a task needs: examples of inputs, a tokenizer of texts."""
+    return [name for word, name in (('{inputs}', 'example'), ('{prompt}', 'tokenizer')) if word in command]
 
 
 def _with_examples(command: str, workdir: str, config: Mapping[str, Any]) -> str:
