@@ -22,8 +22,8 @@ from saccade.data.split import Prepared
 from saccade.inside.measures import distance, entropy, weight_on
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
-from saccade.train.digests import prepare_again
-from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.digests import prepare, prepare_again
+from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.trained import Trained, config_of, open_run
 from saccade.train.workdir import Workdir
@@ -109,7 +109,7 @@ def inspect_config(config: Mapping[str, Any], name: str) -> MeasurementReport:
         UserError: the config does not fit itself or the data.
     """
     experiment = Experiment.of(config)
-    prepared = experiment.data().prepare(cache_folder())
+    prepared = prepare(experiment.data())
     experiment.data().require_model(experiment.model, prepared.processor)
     batch = _first_batch(experiment, prepared)
     params = experiment.task().init(experiment.model(), jax.random.key(experiment.seed), batch)
