@@ -337,7 +337,9 @@ class _Variants:
             if self._match and not _COSTLESS.match(flag):
                 continue  # holds for the base, whose size the variants get
             if all(_sets(point | self._seeded, field) for point in self._points):
-                raise UserError(f'{override}: has no effect, since every run sets {field}; set it in the sweep, or leave it out')
+                raise UserError(
+                    f'{override}: has no effect, since every run sets {field}; set it in the sweep, or leave it out'
+                )
 
     def _variant(self, name: str, point: Point) -> Variant:
         overrides = as_overrides(point)
