@@ -62,8 +62,8 @@ class HeadPattern:
 
     @property
     def where(self) -> str:
-        """Return the name of the branch among the activations, such as `layers.0.mixer`."""
-        return '.'.join(filter(None, (self.tower, f'layers.{self.layer}', self.branch)))
+        """Return the layer's name among the activations, such as `layers.0`, with the branch if it is no mixer."""
+        return '.'.join(filter(None, (self.tower, f'layers.{self.layer}', self.branch.replace('mixer', ''))))
 
 
 def inspect_run(workdir: str) -> MeasurementReport:
