@@ -310,10 +310,10 @@ class Start:
     left: list[str]
 
     def lines(self) -> list[str]:
-        """Return lines on the parameters that were taken."""
-        names = {'new': self.new, 'left': self.left}
+        """Return lines on the parameters that were loaded, newly initialised and ignored."""
+        names = {'newly initialised': self.new, 'ignored': self.left}
         return [
-            f'weights     {len(self.taken)} parameters taken',
+            f'weights     {len(self.taken)} parameters loaded',
             *(f'            {kind}: {", ".join(paths)}' for kind, paths in names.items() if paths),
         ]
 
