@@ -157,7 +157,9 @@ def _norms(tree: Params) -> dict[str, float]:
     """Return the L2 norm of each part outside the layers, by its name, and then of each layer, by its number."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
-    parts += [('.'.join(filter(None, (tower, f'layers.{number - 1}'))), leaf) for tower, number, _, leaf in by_layer(tree)]
+    parts += [
+        ('.'.join(filter(None, (tower, f'layers.{number - 1}'))), leaf) for tower, number, _, leaf in by_layer(tree)
+    ]
     squares: dict[str, float] = {}
     for name, leaf in parts:
         squares[name] = squares.get(name, 0.0) + float(np.square(np.asarray(leaf, np.float64)).sum())
