@@ -142,7 +142,7 @@ def ablate(overrides: list[str]) -> None:
     experiment, _, batches = first_batches(WORKDIR.value, BATCHES.value, CHECKPOINT.value)
     value = 0.0 if REPLACE.value == 'zero' else 'mean'
     grid = ablate(experiment.task(), loaded.model, loaded.params, batches, value)
-    _show([grid], out, f'Heads of {WORKDIR.value}', loaded)
+    _show([grid], out, 'Heads', loaded)
 
 
 def patch(overrides: list[str]) -> None:

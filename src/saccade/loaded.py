@@ -15,7 +15,7 @@ model.attention('The cat sat').show()
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -47,7 +47,7 @@ class Loaded:
 
     path: str
     which: str
-    trained: Trained
+    trained: Trained = field(repr=False)  # thousands of lines of weights
 
     @property
     def model(self) -> Any:

@@ -37,6 +37,11 @@ def expanded(path: str | Path) -> Path:
     return whole
 
 
+def missing(path: Path) -> UserError:
+    """Return the error for a path that leads to nothing; with the current folder, if it is relative to that."""
+    return UserError(f'{path}: there is no such file or folder{"" if path.is_absolute() else f" in {Path.cwd()}"}')
+
+
 def read_regular(path: Path, most: int = CONFIG_BYTES) -> bytes:
     """Return the content of a regular file, or of the regular file that a link points to.
 

@@ -224,9 +224,9 @@ def test_the_one_script_is_the_one_that_the_page_lets_in(files):
 @pytest.mark.long
 def test_the_baseline_is_in_all_pictures_of_the_metric(files):
     pictures = re.findall(r'<svg.*?</svg>', files['index.html'], flags=re.DOTALL)
-    named = [picture for picture in pictures if '>baseline</text>' in picture]
+    named = [picture for picture in pictures if '>simple baseline</text>' in picture]
     assert len(named) == 2 + 4 * 2 + 4  # the numbers, the curves and the costs; the caption names it in the forest
-    assert 'The dashed line is the baseline.' in files['index.html']
+    assert 'The dashed line is the simple baseline.' in files['index.html']
 
 
 def test_a_baseline_far_from_all_runs_leaves_pictures_as_they_are():
@@ -239,25 +239,25 @@ def test_a_baseline_far_from_all_runs_leaves_pictures_as_they_are():
 def test_a_baseline_beyond_a_picture_is_an_arrow_with_its_number(far):
     page = report(far).files[0].read_text()
     pictures = re.findall(r'<svg.*?</svg>', page, flags=re.DOTALL)
-    assert sum('>← baseline 0.900</text>' in picture for picture in pictures) == 2
-    assert sum('>baseline 0.9 ↓</text>' in picture for picture in pictures) == 2 + 4 * 2 + 4
-    assert 'The baseline is outside the picture.' in page
+    assert sum('>← simple baseline 0.900</text>' in picture for picture in pictures) == 2
+    assert sum('>simple baseline 0.9 ↓</text>' in picture for picture in pictures) == 2 + 4 * 2 + 4
+    assert 'The simple baseline is outside the picture.' in page
     figure = Figure()
     axes = figure.add_subplot()
     drawing.level(axes, 3.0, (1.0, 2.0))
     assert axes.get_ylim() == (1.0, 2.08)  # the text hides no data
-    assert [text.get_text() for text in axes.texts] == ['baseline 3 ↑']
+    assert [text.get_text() for text in axes.texts] == ['simple baseline 3 ↑']
 
 
 @pytest.mark.long
 def test_a_warning_says_that_no_variant_beats_the_baseline(far, files):
-    text = 'No variant beats the baseline (0.900): a simpler predictor of the same data is as good or better, so'
+    text = 'No variant beats the simple baseline (0.900): a simpler predictor of the same data is as good or better, so'
     contents = {file.name: file.read_text() for file in report(far).files[:2]}
     assert f'<aside class="notice"><p>{text}' in contents['index.html']
     assert f'**{text}' in contents['report.md']
     assert 'Not better than' not in contents['index.html']
     assert 'No variant beats' not in files['index.html']
-    assert 'Every variant beats the baseline (1.560).' in files['index.html']
+    assert 'Every variant beats the simple baseline (1.560).' in files['index.html']
 
 
 def test_labels_are_over_lines_on_the_colour_of_the_page(files):
@@ -272,7 +272,7 @@ def test_points_have_their_values_on_hover(files):
     titles = re.findall(r'<g><title>(.*?)</title>', files['index.html'])
     rows = {row['run']: row for row in csv.DictReader(io.StringIO(files['runs.csv']))}
     value = float(rows['heads=1,seed=0']['validation/bits_per_byte'])
-    assert {'heads=1: 1.537 [1.529, 1.546]', f'seed 0: {value:.3f}', 'baseline 1.560'} <= {*titles}
+    assert {'heads=1: 1.537 [1.529, 1.546]', f'seed 0: {value:.3f}', 'simple baseline 1.560'} <= {*titles}
     assert 'hover:' not in files['index.html']
 
 

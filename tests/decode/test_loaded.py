@@ -56,3 +56,7 @@ def test_what_has_no_effect_or_does_not_fit_the_model_is_refused(encoder, words)
         loaded(*encoder, words).fill(MASKED, mode='[R]')
     with pytest.raises(UserError, match='is not a Seq2Seq'):
         loaded(*encoder, words).translate('the dog')
+
+
+def test_it_is_shown_without_its_weights():
+    assert repr(loaded(MODEL, PARAMS, TOKENIZER)) == "Loaded(path='runs/a', which='latest')"

@@ -190,6 +190,11 @@ class TestRuns:
     def test_an_override_that_no_run_would_keep_is_refused(self, make, override, runs):
         assert refusal(make, [override], runs=runs).startswith(f'{override}: has no effect, since every run sets')
 
+    def test_matching_sizes_keeps_no_override_of_the_steps(self, make):
+        match = {'what': 'parameters', 'by': {WIDTH: 8}}
+        words = refusal(make, ['--config.steps=7'], runs={'list': [{'name': 'a', 'steps': 9}]}, match=match)
+        assert words.startswith('--config.steps=7: has no effect, since every run sets steps')
+
     def test_a_seed_of_the_base_is_refused_where_the_sweep_has_its_own(self, make):
         assert refusal(make, ['--config.seed=5'], runs={'list': [{}]}, seeds=2).startswith('--config.seed=5: ')
 

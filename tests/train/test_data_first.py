@@ -57,13 +57,13 @@ def refused(experiment, **changes):
 
 
 FAULTS = {
-    'wrong path': (TEXT, {}, dict(data__path='none.txt'), 'none.txt: there is no such file'),
+    'wrong path': (TEXT, {}, dict(data__path='none.txt'), 'none.txt: there is no such file or folder in /'),
     'empty file': (TEXT, {'my.txt': ''}, dict(data__path='my.txt'), 'my.txt: has no text'),
     'wrong header': (
         CLASSIFY,
         {'my.csv': rows(0, 1, 0, 1, header='text,label')},
         dict(data__path='my.csv'),
-        "my.csv: has no column 'sentence'",
+        "my.csv: has no column 'sentence'; it has text, label: set --config.data.text to one of its columns",
     ),
     'unknown label': (
         CLASSIFY,

@@ -139,7 +139,7 @@ def test_the_plan_says_what_is_replicated_and_what_declares_nothing():
     ]
     given = f"--config.model.norm={{'use': '{__name__}:ForeignNorm'}}"
     assert undeclared_lines(*placed('causal_lm/quickstart.py', ROWS_ALONE, given)) == [
-        'no axes     norm/gain: replicated, and no kernels to Muon, muP and LoRA'
+        'no axes     norm/gain: a whole copy on every device, and Muon, muP and LoRA do not see kernels in them'
     ]
 
 

@@ -141,5 +141,6 @@ def test_a_run_prints_what_it_took(pretrained, tmp_path, monkeypatch, capsys):
     )
     printed = capsys.readouterr().out.splitlines()
     count = len(flat(open_run(pretrained).params)) - len(OUTPUT)
-    at = printed.index(f'weights     {count} parameters taken')
-    assert printed[at + 1 : at + 3] == [f'            {kind}: {", ".join(OUTPUT)}' for kind in ('new', 'left')]
+    at = printed.index(f'weights     {count} parameters loaded')
+    kinds = ('newly initialised', 'ignored')
+    assert printed[at + 1 : at + 3] == [f'            {kind}: {", ".join(OUTPUT)}' for kind in kinds]

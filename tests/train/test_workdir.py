@@ -109,10 +109,17 @@ def test_a_folder_with_only_the_shells_log_is_taken(tmp_path):
 
 
 def test_anothers_config_is_refused(tmp_path):
-    (tmp_path / 'config.json').write_text('{"model_type": "gpt2"}')
-    for find in (lambda: Workdir.open(tmp_path, make_config()), lambda: Workdir.existing(tmp_path)):
-        with pytest.raises(UserError, match=r"config\.json: not the config of a Saccade run: it has no 'seed'"):
-            find()
+    for config, words in (
+        (
+            '{"model_type": "gpt2"}',
+            'not a Saccade run, but a Hugging Face directory',
+        ),
+        ('{"model": 1}', r"config\.json: not the config of a Saccade run: it has no 'seed'"),
+    ):
+        (tmp_path / 'config.json').write_text(config)
+        for find in (lambda: Workdir.open(tmp_path, make_config()), lambda: Workdir.existing(tmp_path)):
+            with pytest.raises(UserError, match=words):
+                find()
 
 
 @pytest.mark.parametrize('text', ['{"seed": 0,', '', '\x00\x01', 'null', '[1]'])

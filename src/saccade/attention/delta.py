@@ -33,7 +33,8 @@ class Delta(FixedState):
     """DeltaNet and Gated DeltaNet mixer.
 
     Attributes: the attributes of FixedState; decay, use a decay (a < 1); negative_eigenvalues, b up to 2, so that the
-    eigenvalues of I - b k k^T go down to -1; activation of q, k, v; rate_init of r; step_init of c.
+    eigenvalues of I - b k k^T go down to -1; activation of q, k, v; rate_init, initialiser of the log decay rate (r);
+    step_init, initialiser of the bias of the step size (c).
     """
 
     head_norm: Part[Norm] | None = Part(RMSNorm)

@@ -32,7 +32,8 @@ __all__ = ['Mamba2']
 class Mamba2(FixedState):
     """Mamba-2 mixer.
 
-    Attributes: the attributes of FixedState; activation of q, k, v; rate_init of r; step_init of c. w starts as ones.
+    Attributes: the attributes of FixedState; activation of q, k, v; rate_init, initialiser of the log decay rate (r);
+    step_init, initialiser of the bias of the step size (c). w starts as ones.
     """
 
     key_heads: Count | None = 1

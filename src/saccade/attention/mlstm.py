@@ -31,7 +31,8 @@ __all__ = ['MLSTM']
 class MLSTM(FixedState):
     """mLSTM mixer.
 
-    Attributes: the attributes of FixedState; gate_cap (m), None for no cap; input_init, forget_init of a and c.
+    Attributes: the attributes of FixedState; gate_cap (m), None for no cap; input_init, initialiser
+    of the input gate's bias (a); forget_init, initialiser of the forget gate's bias (c).
     """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('bias', False),))

@@ -53,7 +53,8 @@ class RWKV7(FixedStateBase):
     """RWKV-7 time mixing.
 
     Attributes: the attributes of FixedStateBase; decay_rank, rate_rank, gate_rank, ranks of the projections to w, a and
-    g; value_rank, rank for the share of the first layer's values, None for no share; decay_init of d.
+    g; value_rank, rank for the share of the first layer's values, None for no share; decay_init,
+    initialiser of the bias of the decay (d).
     """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('epsilon', 64e-5),))

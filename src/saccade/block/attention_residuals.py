@@ -37,7 +37,7 @@ class AttentionResiduals(BlockBase):
 
     Attributes: the attributes of every block; group, number of layers in a group, counted from the first layer of the
     stack; before_head, return the weighted sum of all outputs, by a query of its own: for the last layer of a stack;
-    query_init of w.
+    query_init, initialiser of the query (w).
     """
 
     identity: ClassVar[bool] = True

@@ -4,6 +4,7 @@
 
 import csv
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from saccade.types import UserError
 
 ENDINGS = ('.html', '.png', '.svg', '.pdf', '.csv')
 _CELL, _MARGIN, _LEAST = 0.62, 1.6, 4.0  # inches
+_CHARACTERS = 12  # per inch, of a title
 _STYLE = """
 .cells { font-size: .875rem; border-collapse: collapse }
 .cells td { min-width: 3.2em; padding: .25em .4em; text-align: right; border: 1px solid var(--rule) }
@@ -166,12 +168,13 @@ def _picture(grids: Sequence[Grid], title: str, format: str) -> bytes:
         panels = figure.subplots(len(grids), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, grid in zip(panels, grids, strict=True):
             draw = signed if grid.is_signed else shares
-            scale(draw(axes, grid.values, grid.most), axes, grid.what)
+            scale(draw(axes, grid.values, grid.most), axes, '')
             axes.set_xticks(range(len(grid.columns)), grid.columns, parse_math=False, color=INK)
             axes.set_yticks(range(len(grid.rows)), grid.rows, parse_math=False, color=INK)
             axes.set_xlabel(grid.columns_are)
             axes.set_ylabel(grid.rows_are)
-            axes.set_title(grid.title, fontsize='medium', parse_math=False)
+            what = textwrap.wrap(grid.what, int(_CHARACTERS * (1 + _CELL * len(grid.columns))))
+            axes.set_title('\n'.join([grid.title, *what]), fontsize='medium', parse_math=False)
             for row, column in np.ndindex(grid.values.shape):
                 if not np.isnan(value := grid.values[row, column]):
                     text, colour = grid.text(row, column), _ink(grid.colour(value))

@@ -22,8 +22,8 @@ from saccade.data.split import Prepared
 from saccade.inside.measures import distance, entropy, weight_on
 from saccade.layer_paths import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
-from saccade.train.digests import prepare_again
-from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.digests import prepare, prepare_again
+from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.trained import Trained, config_of, open_run
 from saccade.train.workdir import Workdir
@@ -46,7 +46,7 @@ class LayerNorms:
 class HeadPattern:
     """Attention pattern of a head.
 
-    Attributes: layer and head, from 1; entropy in nats; distance in tokens, and the shares on the token itself and on
+    Attributes: layer and head, from 0; entropy in nats; distance in tokens, and the shares on the token itself and on
     the previous one: None for cross-attention; the tower, '' if there is only one; the branch of the block, 'mixer' or
     'cross'.
     """
@@ -62,8 +62,8 @@ class HeadPattern:
 
     @property
     def where(self) -> str:
-        """Return the tower, the number of the layer and the branch, as printed."""
-        return ' '.join(filter(None, (self.tower, f'layer {self.layer}', self.branch.replace('mixer', ''))))
+        """Return the layer's name among the activations, such as `layers.0`, with the branch if it is no mixer."""
+        return '.'.join(filter(None, (self.tower, f'layers.{self.layer}', self.branch.replace('mixer', ''))))
 
 
 def inspect_run(workdir: str) -> MeasurementReport:
@@ -109,7 +109,7 @@ def inspect_config(config: Mapping[str, Any], name: str) -> MeasurementReport:
         UserError: the config does not fit itself or the data.
     """
     experiment = Experiment.of(config)
-    prepared = experiment.data().prepare(cache_folder())
+    prepared = prepare(experiment.data())
     experiment.data().require_model(experiment.model, prepared.processor)
     batch = _first_batch(experiment, prepared)
     params = experiment.task().init(experiment.model(), jax.random.key(experiment.seed), batch)
@@ -157,7 +157,9 @@ def _norms(tree: Params) -> dict[str, float]:
     """Return the L2 norm of each part outside the layers, by its name, and then of each layer, by its number."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
-    parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in by_layer(tree)]
+    parts += [
+        ('.'.join(filter(None, (tower, f'layers.{number - 1}'))), leaf) for tower, number, _, leaf in by_layer(tree)
+    ]
     squares: dict[str, float] = {}
     for name, leaf in parts:
         squares[name] = squares.get(name, 0.0) + float(np.square(np.asarray(leaf, np.float64)).sum())
@@ -177,7 +179,7 @@ def _heads(weights: PyTree) -> Iterator[HeadPattern]:
             }
         for head in range(one.shape[-3]):
             own = {name: float(values[head]) for name, values in measured.items()}
-            yield HeadPattern(number, head + 1, **own, tower=tower, branch=branch)
+            yield HeadPattern(number - 1, head, **own, tower=tower, branch=branch)
 
 
 def by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:

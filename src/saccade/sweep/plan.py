@@ -331,11 +331,15 @@ class _Variants:
         for field in self._match.by if self._match else ():
             if field in swept:
                 raise UserError(f'match.by: {field} is set by runs; it cannot be solved for as well')
-        # With `match`, no override is lost, since it holds for the base that sizes are matched to.
-        for override in self._overrides if self._match is None else ():
-            field = override.removeprefix(PREFIX).partition('=')[0]
+        for override in self._overrides:
+            flag = override.removeprefix(PREFIX)
+            field = flag.partition('=')[0]
+            if self._match and not _COSTLESS.match(flag):
+                continue  # holds for the base, whose size the variants get
             if all(_sets(point | self._seeded, field) for point in self._points):
-                raise UserError(f'{override}: has no effect, since every run sets {field}; leave it out')
+                raise UserError(
+                    f'{override}: has no effect, since every run sets {field}; set it in the sweep, or leave it out'
+                )
 
     def _variant(self, name: str, point: Point) -> Variant:
         overrides = as_overrides(point)

@@ -14,10 +14,11 @@ from typing import Any
 
 import jax
 
+from saccade.data.corpus.record_files import MissingColumnError
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.workdir import Workdir, write_atomically
-from saccade.types import Prepared, UserError
+from saccade.types import Data, Prepared, Processor, UserError
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,7 +71,23 @@ def prepare_other(workdir: Workdir, experiment: Experiment) -> Prepared:
         UserError: the data are missing, or the processor is not the run's.
     """
     data = experiment.data()
-    return data.prepare(cache_folder(), data.open_processor(verified(workdir)))
+    return prepare(data, data.open_processor(verified(workdir)))
+
+
+def prepare(data: Data, processor: Processor | None = None) -> Prepared:
+    """Prepare data in the cache.
+
+    Raises:
+        UserError: the data cannot be read; if a column is missing, the message has the field of the config to set.
+    """
+    try:
+        return data.prepare(cache_folder(), processor)
+    except MissingColumnError as error:
+        fields = [f'--config.data.{name}' for name, value in vars(data).items() if value == error.column]
+        if not fields:
+            raise
+        columns = 'one of its columns; without a line of names they are 0, 1, ...'
+        raise UserError(f'{error}: set {" or ".join(fields)} to {columns}') from error
 
 
 def keep(workdir: Workdir, prepared: Prepared) -> None:

@@ -17,7 +17,7 @@ from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.declared import declared, ranking, targets
 from saccade.train.device_memory import device_limit, refused_bytes
-from saccade.train.digests import keep, require_same_data, verified
+from saccade.train.digests import keep, prepare, require_same_data, verified
 from saccade.train.evaluate import (
     Evaluation,
     baseline_of,
@@ -28,7 +28,7 @@ from saccade.train.evaluate import (
     vocabulary_of,
     with_task_metrics,
 )
-from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.experiment import Experiment
 from saccade.train.extend import extends, require_same_rates
 from saccade.train.extension_schedule import extension_lines, rates_of
 from saccade.train.fitting import TOO_LARGE, too_large
@@ -217,7 +217,7 @@ class Run:
             UserError: the data cannot be read, do not fit the model, or differ from the data of the run's first start.
         """
         with listening(self.display.begin), self.display.phase('preparing data'):
-            prepared = self.data.prepare(cache_folder(), processor)
+            prepared = prepare(self.data, processor)
             self.data.require_model(self.experiment.model, prepared.processor)
             vocabulary_of(self.experiment, prepared.processor)  # a baseline is refused now, not after training
             require_same_data(self.workdir, self.experiment, prepared)

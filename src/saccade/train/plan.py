@@ -248,7 +248,8 @@ def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:
     """Return a line on the parameters that declare no axes, and the consequence; none if all declare them."""
     paths = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
     undeclared = [path for path in paths if path not in axes]
-    return [f'no axes     {_few(undeclared)}: replicated, and no kernels to Muon, muP and LoRA'] if undeclared else []
+    effect = 'a whole copy on every device, and Muon, muP and LoRA do not see kernels in them'
+    return [f'no axes     {_few(undeclared)}: {effect}'] if undeclared else []
 
 
 def expert_lines(params: Params, axes: AxesByPath) -> list[str]:

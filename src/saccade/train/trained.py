@@ -310,10 +310,10 @@ class Start:
     left: list[str]
 
     def lines(self) -> list[str]:
-        """Return lines on the parameters that were taken."""
-        names = {'new': self.new, 'left': self.left}
+        """Return lines on the parameters that were loaded, newly initialised and ignored."""
+        names = {'newly initialised': self.new, 'ignored': self.left}
         return [
-            f'weights     {len(self.taken)} parameters taken',
+            f'weights     {len(self.taken)} parameters loaded',
             *(f'            {kind}: {", ".join(paths)}' for kind, paths in names.items() if paths),
         ]
 
@@ -349,7 +349,7 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
         if there.get(name) != asked.get(name):
             raise UserError(
                 f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} in it, '
-                f'{asked.get(name, "absent")} in this model'
+                f'{asked.get(name, "absent")} in this model; --config.inherit=model takes the model from there'
             )
     new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
     used = set(map(id, jax.tree.leaves(params)))  # a renamed parameter is not left over

@@ -178,6 +178,10 @@ class Workdir:
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f'{self.config}: cannot be read as JSON: {error}') from error
         missing = _missing(config)
+        if missing and isinstance(config, dict) and 'model_type' in config:
+            raise UserError(
+                f'{self.path}: not a Saccade run, but a Hugging Face directory, which commands take by --init_from'
+            )
         if missing:
             raise UserError(f"{self.config}: not the config of a Saccade run: it has no '{missing[0]}'")
         return config

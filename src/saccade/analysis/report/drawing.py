@@ -255,7 +255,7 @@ def reaching(ends: tuple[float, float], value: float | None) -> tuple[float, flo
     return wider if wider[1] - wider[0] <= 2 * (ends[1] - ends[0]) else ends
 
 
-def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str = 'baseline') -> None:
+def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str = 'simple baseline') -> None:
     """Draw a labelled horizontal line at a value of y; outside the limits, an arrow with the value."""
     if value is None:
         return

@@ -48,9 +48,9 @@ def forest(comparison: Comparison) -> ReportPicture | None:
         axes.axvline(rows[0].mean, color=FAINT, lw=0.8, ls=(0, (2, 3)))
         if dashed:
             line = axes.axvline(baseline, color=FAINT, lw=1.0, ls=(0, (6, 3)))
-            hover(f'baseline {fixed(baseline, digits)}', line)
+            hover(f'simple baseline {fixed(baseline, digits)}', line)
         if afar:
-            above, text = baseline > ends[1], f'baseline {fixed(baseline, digits)}'
+            above, text = baseline > ends[1], f'simple baseline {fixed(baseline, digits)}'
             x, side, text = (ends[1], 'right', f'{text} →') if above else (ends[0], 'left', f'← {text}')
             write(axes, x, len(rows) - 0.35, text, ha=side, va='bottom', color=FAINT, fontsize=8.5, **over_lines())
         for height, row in enumerate(rows):
@@ -58,8 +58,8 @@ def forest(comparison: Comparison) -> ReportPicture | None:
 
     cut = any(not ends[0] <= value <= ends[1] for row in rows for value in _extent(row))
     notes = {
-        'The dashed line is the baseline.': dashed,
-        'The baseline is outside the picture.': afar,
+        'The dashed line is the simple baseline.': dashed,
+        'The simple baseline is outside the picture.': afar,
         'Arrows mark values outside the picture.': cut,
     }
     canvases = [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)]

@@ -417,7 +417,7 @@ def warning(comparison: Comparison) -> str:
 
 
 def _baseline(comparison: Comparison) -> str:
-    return f'the baseline ({fixed(comparison.baseline, tables.places(comparison))})'
+    return f'the simple baseline ({fixed(comparison.baseline, tables.places(comparison))})'
 
 
 def _among(comparison: Comparison) -> str:

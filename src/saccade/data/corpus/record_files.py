@@ -32,6 +32,7 @@ from saccade.data.cache import digest
 from saccade.data.corpus.fasta import COLUMNS, ENDINGS, proteins, without_nucleotides
 from saccade.data.corpus.files import content_of, decoded
 from saccade.nearest import listed
+from saccade.paths import missing
 from saccade.types import UserError
 
 Record = Mapping[str, Any]
@@ -47,7 +48,11 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 
 
 class MissingColumnError(UserError):
-    """Error for a file that lacks a requested column."""
+    """Error for a file that lacks a requested column. Attributes: column, its name."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +103,7 @@ def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
             the same name, or there are no records.
     """
     if not path.exists():
-        raise UserError(f'{path}: there is no such file or folder')
+        raise missing(path)
     if not format_of(path):
         raise UserError(f'{path}: records are read from files ending in {", ".join(_FORMATS)}, optionally with .gz')
     content = content_of(path)
@@ -119,9 +124,8 @@ def require_columns(place: str, columns: Sequence[str], there: Collection[str]) 
         if column not in there:
             match = difflib.get_close_matches(column, there, n=1, cutoff=0.5)
             meant = f"; did you mean '{match[0]}'?" if match else ';'
-            raise MissingColumnError(
-                f"{place}: has no column '{column}'{meant} it has {listed(there, column) or 'none'}"
-            )
+            there = listed(there, column) or 'none'
+            raise MissingColumnError(f"{place}: has no column '{column}'{meant} it has {there}", column)
 
 
 def _require_apart(place: str, names: Iterable[str]) -> None:

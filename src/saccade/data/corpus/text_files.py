@@ -20,6 +20,7 @@ from pathlib import Path
 from saccade.data.corpus.document import PART, held_out
 from saccade.data.corpus.files import block_of, is_binary, opened, visible_files
 from saccade.data.corpus.text_file import TextFile
+from saccade.paths import missing
 from saccade.progress import counted
 from saccade.types import UserError
 
@@ -73,7 +74,7 @@ def plan_documents(path: Path, validation: float) -> Plan:
         UserError: the path does not exist, a file cannot be read or decoded, or a split has no text.
     """
     if not (path.is_file() or path.is_dir()):
-        raise UserError(f'{path}: there is no such file or folder')
+        raise missing(path)
     plan = _plan_folder(path, validation) if path.is_dir() else _plan_file(path, validation)
     if not any(plan.values()):
         raise UserError(f'{path}: has no text')
