@@ -21,7 +21,17 @@ from saccade.types import UserError
 
 MARKUP = ('[/b].txt', 'x[red].txt', '[link=https://a.b]c[/]', ':dog:', '[[]', '[@click=a]')
 PATHS = ('two words', '$(touch x)', '`touch x`', 'a;b', "it's", '"', '-x', '--json', 'a\\', '*', '#', 'a~', 'a\nb')
-CONFIG = {'task': {'use': 'task.causal_lm:CausalLM'}, 'model': {'norm': {'use': 'norm.rms:RMSNorm'}}, 'steps': 3}
+CONFIG = {
+    'task': {'use': 'task.causal_lm:CausalLM'},
+    'model': {'norm': {'use': 'norm.rms:RMSNorm'}},
+    'data': {
+        'use': 'data.text.stream:TextData',
+        'tokenizer': {'use': 'data.tokenizer.byte:Byte'},
+        'context_length': 8,
+        'pack': {'use': 'data.rows.pack:Packed'},
+    },
+    'steps': 3,
+}
 
 
 def printed(show) -> str:
