@@ -79,6 +79,7 @@ def test_all_blocks_chosen_is_full_attention(context):
     assert np.abs(moba(1).apply(variables, X, context, False) - expected)[real].max() > 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('later', range(1, T))
 def test_a_later_token_changes_no_choice_before_it(later):
     module = moba(2)

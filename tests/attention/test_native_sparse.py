@@ -127,6 +127,7 @@ def test_a_branch_that_sees_all_is_full_attention(branch, context):
     near(found[real], expected[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('later', [1, 4, 9, 16])
 def test_a_later_token_changes_no_choice_before_it(later):
     module = sparse()

@@ -46,6 +46,7 @@ def read_by(buckets, block, causal):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('causal', MASKS)
 @pytest.mark.parametrize(('buckets', 'rounds', 'block'), [(2, 1, 3), (4, 3, 2), (8, 4, 1), (6, 2, 40)])
 def test_rounds_are_one_softmax_over_the_sets_of_the_paper(buckets, rounds, block, causal):
@@ -91,6 +92,7 @@ def test_a_token_reads_itself_only_where_there_is_no_other():
     assert_near(y[:, 1], np.asarray(first))
 
 
+@pytest.mark.long
 def test_later_tokens_and_other_documents_change_nothing_at_all():
     mixer = Reformer(heads=N, buckets=4, rounds=2, block=2, mask=Causal())
     params = drawn(mixer)

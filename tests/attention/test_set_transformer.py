@@ -144,6 +144,7 @@ def test_a_pooling_does_not_depend_on_the_order_of_members(queries):
     assert np.abs(head.apply(params, -X, reading) - y).max() > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mixer', ENCODERS.values(), ids=ENCODERS)
 def test_members_of_a_set_do_not_read_its_padding(mixer):
     params = drawn(mixer)

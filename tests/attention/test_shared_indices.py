@@ -176,6 +176,7 @@ def test_steps_with_caches_in_pages_equal_the_whole(choice):
     near(jnp.concatenate(parts, axis=1)[real], model.apply(variables, X, whole, False)[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('choice', CHOICES)
 @pytest.mark.parametrize('later', [4, 9])
 def test_a_later_token_changes_nothing_before_it(later, choice):

@@ -77,6 +77,7 @@ def test_steps_are_the_whole_and_padding_is_not_copied():
     np.testing.assert_allclose(model.apply(params, others, read, tokens, context), whole, atol=1e-5)
 
 
+@pytest.mark.long
 def test_what_cannot_be_pointed_at_is_refused():
     _, params, (source, read, tokens, context) = drawn()
     fixed = {'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True, 'layers': 1,

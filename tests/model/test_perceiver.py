@@ -37,6 +37,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('before', [0, 3])
 def test_padding_is_not_read(before):
     model, params = drawn()

@@ -118,6 +118,7 @@ def test_a_sequential_denoiser_is_a_prefix_lm():
     assert lengths == set(range(1, T))  # any prefix, and never all or nothing
 
 
+@pytest.mark.long
 def test_as_much_is_dropped_as_was_asked_for_and_in_spans_as_long():
     for denoiser in DENOISERS.values():
         if not denoiser.marked:

@@ -104,6 +104,7 @@ def test_windows_of_the_first_and_the_last_feature_fade_after_slowest_and_fastes
     np.testing.assert_allclose(window[np.array([0, 50, 100])], [[1, 1], [0.1, 0.01], [0.01, 0.0001]], rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('capacity', [49, 10**6])
 def test_rows_longer_than_the_length_are_refused(capacity):
     mixer, params, _ = hyena()

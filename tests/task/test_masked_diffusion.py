@@ -61,6 +61,7 @@ def test_the_bound_is_the_likelihood_for_the_exact_denoiser(vocabulary):
     np.testing.assert_allclose(found, -(joint * np.log(joint)).sum() / LENGTH, rtol=NEAR)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('vocabulary', [3, 4])
 @pytest.mark.parametrize('power', [6.0, -2.0])
 def test_the_bound_is_a_bound_for_another_denoiser(vocabulary, power):

@@ -87,6 +87,7 @@ def test_parameters_without_a_hidden_matrix_are_refused():
         optimizer()(optax.constant_schedule(RATE), table, {'table': 'V D'}).init(table)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('backend', ['jit', 'pmap'])
 def test_a_run_keeps_the_norms_of_the_weights_that_it_starts_from(backend):
     rule = "{'use': 'train.hyperball:hyperball', 'rule': {'use': 'optax:scale_by_adam'}}"
