@@ -55,13 +55,15 @@ def test_a_single_row_of_s4d_is_linear_as_the_page_says():
     'name', [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in LAYERS]
 )
 def test_a_recount_gives_the_records(name, length):
-    """FLOPs do not depend on the compiler; jax 0.12 has 0.94 to 1.01 of the bytes of jax 0.10.
+    """FLOPs do not depend on the compiler, and bytes do: jax 0.12 has 0.89 (cosFormer) to 1.01 of those of jax 0.10.
 
     10% at each of two lengths are 0.15 of the exponent between them.
     """
     found, record = measure(layers(length)[name], length, 0), RECORDS[name, length]
     assert [found[each] for each in ('flops', 'state_bytes')] == [record[each] for each in ('flops', 'state_bytes')]
-    assert found['temp_bytes'] == pytest.approx(record['temp_bytes'], rel=0.1)
+    assert found['temp_bytes'] <= 1.1 * record['temp_bytes']
+    if jax.__version__ == record['jax']:
+        assert found['temp_bytes'] >= 0.9 * record['temp_bytes']
 
 
 @pytest.mark.parametrize(
