@@ -31,10 +31,10 @@ from pathlib import Path
 from pretended import Told, trainer
 from saccade.sweep.conduct import carry_out
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.local import Local, Share, Worker
+from saccade.sweep.local import Local, MachineShare, Worker
 from saccade.sweep.record import read_sweep
 
-workers = [Worker(Share()), Worker(Share())]
+workers = [Worker(MachineShare()), Worker(MachineShare())]
 folder = SweepFolder.of(sys.argv[1])
 carry_out(folder, read_sweep(folder.path), partial(Local, workers), trainer(folder.path.parent), Told())
 """
