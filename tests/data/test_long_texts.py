@@ -5,18 +5,20 @@
 import gzip
 import random
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from saccade.build import build
 from saccade.data.corpus import document, pydocs, text_file
-from saccade.data.corpus.document import Document, parts_of
+from saccade.data.corpus.document import TextDocument, parts_of
 from saccade.data.corpus.files import decoded
 from saccade.data.corpus.text_file import TextFile
 from saccade.data.encoder import passages
 from saccade.data.tokenizer.bpe import BPE
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.progress import listening
 from saccade.types import UserError
 
 
@@ -43,7 +45,7 @@ def prose(paragraphs=60):
 def test_parts_of_a_document_are_its_text(short, length):
     short(length)
     text = prose()
-    parts = list(parts_of([Document('a', text), Document('b', '')]))
+    parts = list(parts_of([TextDocument('a', text), TextDocument('b', '')]))
     assert ''.join(part.text for part in parts) == text
     assert max(len(part.text) for part in parts) <= length
     assert [part.id for part in parts if part.last] == ['a', 'b']
@@ -53,7 +55,7 @@ def test_parts_have_the_tokens_of_the_whole(short):
     text = '\n'.join(each.text for each in [*pydocs.topics()][:40]) + prose()
     tokenizer = BPE(vocabulary=600).train([text])
     short(2000)
-    parts = [part.text for part in parts_of([Document('a', text)])]
+    parts = [part.text for part in parts_of([TextDocument('a', text)])]
     assert len(parts) > 50
     assert [token for ids in tokenizer.encode_batch(parts) for token in ids] == tokenizer.encode(text)
 
@@ -101,6 +103,31 @@ def test_a_wrong_byte_far_into_a_file_is_named_by_its_line(tmp_path, short):
     (tmp_path / 'a.txt').write_bytes(b'a line\n' * 1000 + b'not \xff fine\n')
     with pytest.raises(UserError, match=r'a\.txt, line 1001: byte 5 \(0xff\) is not UTF-8'):
         TextFile.scan(tmp_path / 'a.txt')
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, short):
+    short(64)
+    (tmp_path / 'a.txt').write_text('a line\n' * 100)
+    parts = TextFile.scan(tmp_path / 'a.txt').parts(0, 700)
+    next(parts)
+    (tmp_path / 'a.txt').write_text('a word\n' * 100)
+    with pytest.raises(UserError, match=r'a\.txt: changed while it was being read; run again'):
+        list(parts)
+
+
+def test_reading_a_large_file_shows_its_progress(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_file, '_LARGE', 0)
+    (tmp_path / 'a.txt').write_text('a line\n' * 500_000)
+    told = []
+
+    def begin(name, total, unit):
+        return SimpleNamespace(tell=lambda done: told.append((name, done, total, unit)), end=lambda: None)
+
+    file = TextFile.scan(tmp_path / 'a.txt')
+    with listening(begin):
+        list(file.parts(0, file.length))
+    assert told[0] == ('reading a.txt', 0, 3, 'MiB')
+    assert told[-1] == ('reading a.txt', 3, 3, 'MiB')
 
 
 def stream(path, cache, **changes):

@@ -11,7 +11,7 @@ import pytest
 
 from saccade.data.corpus import pydocs
 from saccade.data.corpus.corpus import open_corpus
-from saccade.data.corpus.document import Document
+from saccade.data.corpus.document import TextDocument
 from saccade.data.corpus.pydocs import docstrings, documents, fingerprint, installed_modules, modules_below, topics
 
 LONG = 'A sentence that is long enough to be kept, for it goes on and on about nothing at all. ' * 3
@@ -114,7 +114,7 @@ def test_tests_caches_and_installed_packages_are_left_out(tmp_path):
 def test_a_module_is_one_document_with_its_names(tmp_path):
     path = tmp_path / 'm.py'
     path.write_text(f'"""{LONG}"""\ndef f():\n    "Short."\n')
-    assert list(documents([('m', path)])) == [Document('m', f'm\n{LONG.strip()}\n\nm.f\nShort.\n')]
+    assert list(documents([('m', path)])) == [TextDocument('m', f'm\n{LONG.strip()}\n\nm.f\nShort.\n')]
 
 
 def test_a_docstring_met_twice_belongs_to_the_first(tmp_path):

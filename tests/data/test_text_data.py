@@ -13,18 +13,18 @@ import saccade.data.text.stream as text_module
 from saccade.build import build
 from saccade.data import cache
 from saccade.data.corpus.corpus import Corpus
-from saccade.data.corpus.document import Document
+from saccade.data.corpus.document import TextDocument
 from saccade.data.text.stream import TextData, bits_per_byte
 from saccade.data.tokenizer.file import open_tokenizer
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import UserError
 
-TRAIN = [f'Document {number} says: {"naïve words, " * (number % 5)}the end.\n' for number in range(30)]
-VALIDATION = ['Document 7 says: naïve.', 'words.']
+TRAIN = [f'TextDocument {number} says: {"naïve words, " * (number % 5)}the end.\n' for number in range(30)]
+VALIDATION = ['TextDocument 7 says: naïve.', 'words.']
 
 
 def _documents(texts, prefix):
-    return tuple(Document(f'{prefix}-{number}', text) for number, text in enumerate(texts))
+    return tuple(TextDocument(f'{prefix}-{number}', text) for number, text in enumerate(texts))
 
 
 def _corpus(train=TRAIN, validation=VALIDATION, digest='a'):

@@ -9,7 +9,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from saccade.data.corpus.document import Document
+from saccade.data.corpus.document import TextDocument
 from saccade.data.rows.frame import Frame
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.text.stream import _write_stream
@@ -260,7 +260,7 @@ def test_a_token_before_each_text_is_before_each_document_and_source(tmp_path, c
     tokenizer = open_tokenizer(llama(tmp_path, **config))
     assert tokenizer.around == Around((1,), ())
     assert tokenizer.framed(tokenizer.encode('the cat')) == [1, 3, 4]
-    documents = [Document('0', 'the cat'), Document('1', ''), Document('2', 'cat')]
+    documents = [TextDocument('0', 'the cat'), TextDocument('1', ''), TextDocument('2', 'cat')]
     bounds, _ = _write_stream(documents, tokenizer, tmp_path / 'tokens.npy')
     stream = np.load(tmp_path / 'tokens.npy').tolist()
     assert [stream[start:stop] for start, stop in bounds] == [[1, 3, 4, 2], [1, 4, 2]]

@@ -157,7 +157,7 @@ class ChosenBlocks:
 
 @struct.dataclass
 class WholeRuns(MaskBase):
-    """Mask of runs of keys of which a query may see the last token, and so all: in its segment, not after it.
+    """Mask of whole runs of keys: a query sees a run whose last token is in its segment and not after it.
 
     Attributes:
         queries: tokens of whole rows, or of a chunk.

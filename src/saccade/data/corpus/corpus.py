@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
-from saccade.data.corpus.document import Document
+from saccade.data.corpus.document import TextDocument
 from saccade.data.corpus.row_texts import holds_rows, read_rows
 from saccade.data.corpus.text_files import fingerprint, plan_documents
 from saccade.data.dataset_base import DatasetSource
@@ -27,10 +27,10 @@ class Documents(Picked):
 
     text: str
 
-    def __getitem__(self, index: int) -> Document:
+    def __getitem__(self, index: int) -> TextDocument:
         record = super().__getitem__(index)
         named = isinstance(record.get('id'), bytes)
-        return Document(
+        return TextDocument(
             id=record['id'].decode(errors='replace') if named else self.place(index),
             text=record[self.text].decode(errors='replace'),
         )
@@ -38,7 +38,7 @@ class Documents(Picked):
 
 @dataclass(frozen=True, eq=False)
 class Corpus(DatasetSource):
-    """Corpus of documents. Attributes: splits, sequences of `Document`; name."""
+    """Corpus of documents. Attributes: splits, sequences of `TextDocument`; name."""
 
     name: str
 

@@ -5,11 +5,14 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+from saccade.data.cache import each
 
 # Characters of a part. Tokenising takes some hundred bytes of memory per character, so a long document is cut.
 PART = 1 << 18
@@ -17,15 +20,25 @@ PART = 1 << 18
 _MARKS = [re.compile(mark) for mark in (r'(?<=\S)(?P<at>)\n\r?(?=\S)', r'(?<=\S) (?P<at>)(?=\S)', r'(?P<at>)[\n ]')]
 
 
+class Document(ABC):
+    """Document. Attributes: id, unique within the split."""
+
+    id: str
+
+    @abstractmethod
+    def parts(self) -> Iterator[str]:
+        """Yield the text in parts of at most `PART` characters, cut as by `cut`."""
+
+
 @dataclass(frozen=True)
-class Document:
-    """Document: a text, and an id that is unique within the split."""
+class TextDocument(Document):
+    """Document whose text is in memory."""
 
     id: str
     text: str
 
     def parts(self) -> Iterator[str]:
-        """Yield the text in parts of at most `PART` characters, cut as by `cut`."""
+        """Yield the text in parts."""
         start = 0
         while len(self.text) - start > PART:
             part = self.text[start : start + PART]
@@ -43,9 +56,9 @@ class Excerpt(NamedTuple):
     last: bool
 
 
-def parts_of(documents: Iterable[Document]) -> Iterator[Excerpt]:
-    """Yield the parts of each document."""
-    for document in documents:
+def parts_of(documents: Sequence[Document]) -> Iterator[Excerpt]:
+    """Yield the parts of each document, read on demand."""
+    for document in each(documents):
         parts = document.parts()
         part = next(parts)
         for later in parts:

@@ -30,7 +30,8 @@ _CHUNK = 1 << 20  # bytes per read
 # gzip compresses text about 4 times, and nothing more than 1030 times.
 _MOST_UNPACKED = 200  # unpacked bytes per byte of a gzip file
 _FEW_UNPACKED = 1 << 24  # unpacked bytes allowed for any gzip file: a small one may repeat one line
-_UTF_16 = {codecs.BOM_UTF16_LE: 'utf-16-le', codecs.BOM_UTF16_BE: 'utf-16-be'}
+_UTF_8 = 'utf-8'
+_MARKS = {codecs.BOM_UTF8: _UTF_8, codecs.BOM_UTF16_LE: 'utf-16-le', codecs.BOM_UTF16_BE: 'utf-16-be'}
 _NUMBER = re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?', re.ASCII)
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
 # Files created by operating systems, file servers and archives, in lower case.
@@ -102,7 +103,7 @@ def state_of(path: Path) -> tuple[int, int]:
 
 def is_binary(content: bytes) -> bool:
     """True if the bytes are not text: a byte is zero, and there is no byte order mark of UTF-16."""
-    return b'\0' in content and not content.startswith((*_UTF_16,))
+    return b'\0' in content and codec_of(content)[0] == _UTF_8
 
 
 def decoded(content: bytes, path: Path | str) -> str:
@@ -118,8 +119,7 @@ def decoded(content: bytes, path: Path | str) -> str:
 
 def codec_of(start: bytes) -> tuple[str, int]:
     """Return the encoding of a text by its first bytes, and the number of bytes of its byte order mark."""
-    marks = {codecs.BOM_UTF8: 'utf-8', **_UTF_16}
-    return next(((codec, len(mark)) for mark, codec in marks.items() if start.startswith(mark)), ('utf-8', 0))
+    return next(((codec, len(mark)) for mark, codec in _MARKS.items() if start.startswith(mark)), (_UTF_8, 0))
 
 
 def text_of_block(content: bytes, codec: str, path: Path | str, place: int, line: int) -> str:
@@ -128,7 +128,7 @@ def text_of_block(content: bytes, codec: str, path: Path | str, place: int, line
     Raises:
         UserError: as for `decoded`.
     """
-    return _of_utf_8(content, path, line) if codec == 'utf-8' else _of_utf_16(content, codec, path, place)
+    return _of_utf_8(content, path, line) if codec == _UTF_8 else _of_utf_16(content, codec, path, place)
 
 
 def whole_characters(content: bytes, codec: str) -> int:
@@ -138,7 +138,7 @@ def whole_characters(content: bytes, codec: str) -> int:
     return len(content) - len(decoder.getstate()[0])
 
 
-def _of_utf_8(content: bytes, path: Path | str, line: int = 1) -> str:
+def _of_utf_8(content: bytes, path: Path | str, line: int) -> str:
     """Return the text of bytes that begin on line `line`."""
     try:
         text = content.decode('utf-8')
@@ -176,7 +176,7 @@ def lines_of(stream: io.BufferedIOBase, path: Path | str) -> Iterator[str]:
         UserError: as for `decoded`.
     """
     first = stream.readline()
-    if first.startswith((*_UTF_16,)) or not first.endswith(b'\n'):
+    if codec_of(first)[0] != _UTF_8 or not first.endswith(b'\n'):
         text = decoded(first + stream.read(), path)
         yield from text.removesuffix('\n').split('\n') if text else ()
         return

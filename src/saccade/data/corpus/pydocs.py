@@ -24,7 +24,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from saccade.data.corpus.document import Document, draw, features
+from saccade.data.corpus.document import TextDocument, draw, features
 from saccade.progress import counted
 
 # In this order; a repeated docstring belongs to the first.
@@ -58,7 +58,7 @@ class PyDocs(tfds.core.GeneratorBasedBuilder):
             'validation': self._generate_examples([item for item in found if draw(item.id) < VALIDATION]),
         }
 
-    def _generate_examples(self, found: Sequence[Document]) -> Iterator[tuple[int, dict[str, str]]]:
+    def _generate_examples(self, found: Sequence[TextDocument]) -> Iterator[tuple[int, dict[str, str]]]:
         yield from enumerate(map(asdict, found))
 
 
@@ -99,17 +99,17 @@ def modules_below(root: Path, package: str = '') -> Modules:
     return found
 
 
-def topics() -> Iterator[Document]:
+def topics() -> Iterator[TextDocument]:
     """Yield the topics of the Python documentation, if they are installed."""
     try:
         from pydoc_data.topics import topics as texts
     except ImportError:
         return
     for name, text in sorted(texts.items()):
-        yield Document(id=f'topics/{name}', text=text.strip() + '\n')
+        yield TextDocument(id=f'topics/{name}', text=text.strip() + '\n')
 
 
-def documents(modules: Modules) -> Iterator[Document]:
+def documents(modules: Modules) -> Iterator[TextDocument]:
     """Yield the docstrings of each module as one document; repeated ones and tiny documents are dropped."""
     seen = set()
     for name, path in counted(modules, 'reading docstrings', len(modules), 'modules'):
@@ -120,7 +120,7 @@ def documents(modules: Modules) -> Iterator[Document]:
                 blocks.append(f'{qualified_name}\n{text}\n')
         text = '\n'.join(blocks)
         if len(text) >= _TINY:
-            yield Document(id=name, text=text)
+            yield TextDocument(id=name, text=text)
 
 
 def docstrings(source: bytes, module: str) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from saccade.data.corpus.document import Document
+from saccade.data.corpus.document import TextDocument
 from saccade.data.corpus.fasta import ENDINGS as PROTEINS
 from saccade.data.corpus.fasta import proteins, without_nucleotides
 from saccade.data.corpus.files import state_of, text_of_line
@@ -84,7 +84,7 @@ class RowFile(ABC):
     def __post_init__(self) -> None:
         self.changed = state_of(self.path)
 
-    def document(self, place: int, line: int) -> Document:
+    def document(self, place: int, line: int) -> TextDocument:
         """Read the row at a place, which `rows` has returned.
 
         Raises:
@@ -95,7 +95,7 @@ class RowFile(ABC):
         text = self.text(self.row(place, line), f'{self.path}, {self.unit} {line}')
         if not isinstance(text, str):
             raise UserError(f"{self.path}, {self.unit} {line}: '{self.column}' is not a string, as a document must be")
-        return Document(id=f'{self.path.name}:{line}', text=text)
+        return TextDocument(id=f'{self.path.name}:{line}', text=text)
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:

@@ -4,7 +4,6 @@
 
 import hashlib
 import io
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,19 +82,17 @@ class TextFile:
             UserError: the file has changed since it was scanned, or cannot be read.
         """
         line_end = '\r\n' if any(span.lines for span in self.spans) else '\r'
-        firsts = itertools.accumulate((span.length for span in self.spans), initial=0)
-        placed = [
-            (first, span)
-            for first, span in zip(firsts, self.spans, strict=False)
-            if first < stop and first + span.length > start
-        ]
+        first = 0
         with opened(self.path) as file:
-            if state_of(self.path) != self.changed:
-                raise UserError(f'{self.path}: changed while it was being read; run again')
-            for first, span in placed:
-                file.seek(span.start)
-                text = block_of(file, span.stop - span.start).decode(self.codec).replace(line_end, '\n')
-                yield text[max(start - first, 0) : stop - first]
+            for span in _shown(self.spans, self.path, self.changed[0]):
+                if first < stop and first + span.length > start:
+                    file.seek(span.start)
+                    content = block_of(file, span.stop - span.start)
+                    if state_of(self.path) != self.changed:
+                        raise UserError(f'{self.path}: changed while it was being read; run again')
+                    text = content.decode(self.codec).replace(line_end, '\n')
+                    yield text[max(start - first, 0) : stop - first]
+                first += span.length
 
 
 def _spans(first: bytes, file: io.BufferedIOBase, digest: Any, path: Path) -> Iterator[Span]:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.data.corpus.document import PART, held_out
+from saccade.data.corpus.document import PART, Document, held_out
 from saccade.data.corpus.files import block_of, is_binary, opened, visible_files
 from saccade.data.corpus.text_file import TextFile
 from saccade.paths import missing
@@ -33,8 +33,8 @@ _NAMED = re.compile(
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Document of the user's text: a whole file, or a range of its characters. A `Document`, read when it is needed.
+class Piece(Document):
+    """Document of the user's text: a whole file, or a range of its characters, read when it is needed.
 
     Attributes:
         id: path within the folder, or the file name with the range of characters.
@@ -52,7 +52,7 @@ class Piece:
         return ''.join(self.parts())
 
     def parts(self) -> Iterator[str]:
-        """Yield the text in parts; see `Document`.
+        """Yield the text in parts.
 
         Raises:
             UserError: the file cannot be read, or has changed since planning.

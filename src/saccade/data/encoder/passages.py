@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import GrowingArray, each, spec, write_arrays
+from saccade.data.cache import GrowingArray, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
 from saccade.data.corpus.document import PART, parts_of
 from saccade.data.dataset_base import BySplit
@@ -76,7 +76,7 @@ class Passages(TokenizedBase):
         return open_corpus(None if self.path else self.name, self.path, cache, self.validation, self.column)
 
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
-        return (part.text for part in parts_of(each(examples)))
+        return (part.text for part in parts_of(examples))
 
     def _fitting(self, frame: Frame) -> Frame:
         if frame.room(self.pairing().texts) < 2:
@@ -114,7 +114,7 @@ class Passages(TokenizedBase):
     def _sentences(self, documents: Sequence[Any]) -> Iterator[tuple[list[str], bool]]:
         """Yield sentences, and True if their document ends after them; a corpus is read part by part."""
         rest = ''
-        for part in parts_of(each(documents)):
+        for part in parts_of(documents):
             *whole, begun = self._divided(rest + part.text)
             yield from ((_SENTENCE_END.split(text), True) for text in whole)
             *sentences, rest = _SENTENCE_END.split(begun)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from saccade.data.cache import GrowingArray, each, groups, read_arrays, spec, write_arrays
+from saccade.data.cache import GrowingArray, groups, read_arrays, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
 from saccade.data.corpus.document import Excerpt, parts_of
 from saccade.data.dataset_base import Arrays, BySplit
@@ -93,7 +93,7 @@ class TextBase(TokenizedBase):
         return 'text', spec(self.pack), self.context_length
 
     def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
-        return (part.text for part in parts_of(each(examples)))
+        return (part.text for part in parts_of(examples))
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     lengths, size, length = array('q'), 0, 0
     with GrowingArray(path, dtype) as stream:
         stream.append([] if begin else end)
-        for group in groups(parts_of(each(documents)), lambda part: len(part.text)):
+        for group in groups(parts_of(documents), lambda part: len(part.text)):
             for part, ids in zip(group, _encoded(group, tokenizer), strict=True):
                 size += len(part.text.encode())
                 before, length = [] if length else begin, length + len(ids)
