@@ -135,7 +135,7 @@ def params_of(spec):
 
 
 def run(spec, params, context):
-    return jax.jit(lambda params: build(spec)().apply({'params': params}, X, context, False))(params)
+    return jax.jit(lambda params, context: build(spec)().apply({'params': params}, X, context, False))(params, context)
 
 
 def sigmoid(x):
