@@ -68,7 +68,7 @@ class Projection(Protocol):
     """Protocol of projections of parameters onto a set: `train.unit_vectors:UnitVectors`."""
 
     def __call__(self, params: Params, axes: AxesByPath) -> Params:
-        """Return the parameters projected, in their own dtypes."""
+        """Return the parameters projected, in their own dtypes; frozen ones are left out, and statistics only read."""
         ...
 
 
@@ -110,7 +110,7 @@ class Optimizer:
             kernels and embedding tables decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
         rates: factors of the learning rate by parameter; the factors of several parts are multiplied. None: all are 1.
-        projection: of the learned parameters, after each update. None: parameters are unconstrained.
+        projection: of the learned parameters, after each update; it may read statistics. None: no constraints.
         skip: of whole steps, such as `train.leaps:SkipLeaps`. None: none is skipped.
     """
 
@@ -145,15 +145,15 @@ class Optimizer:
         decay = optax.add_decayed_weights(self.weight_decay, self.decays(params, axes))
         slow, slow_both = _multiply(of_rule, kinds), _multiply(of_both, kinds)
         rule, last = made_rule(self.rule, axes, 'optimizer.rule')
-        projections = [] if self.projection is None else [self.projection()]
-        if any(most_of(declared) is not None for declared in axes.values()):
-            projections.append(_bounded)
-        # Another link would add a state to the checkpoints of runs without a projection.
-        project = [_onto(projection, axes) for projection in projections]
-        learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *last, *project)
+        learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *last)
         whole = optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
+        projections = [] if self.projection is None else [self.projection()]
+        if any(most_of(declared) is not None for declared in axes.values()):
+            projections.append(_bounded)
+        for projection in projections:
+            whole = _onto(projection, whole, axes, kinds)
         return whole if self.skip is None else self.skip()(whole)
 
     def decays(self, params: Params, axes: AxesByPath) -> PyTree[bool]:
@@ -343,14 +343,27 @@ def _descend(schedule: optax.Schedule) -> optax.GradientTransformationExtraArgs:
     return optax.GradientTransformationExtraArgs(optax.scale_by_learning_rate(schedule).init, update)
 
 
-def _onto(project: Projection, axes: AxesByPath) -> optax.GradientTransformation:
-    """Change updates so that the updated parameters are the projection of what they would be."""
+def _onto(
+    project: Projection, optimizer: optax.GradientTransformation, axes: AxesByPath, kinds: PyTree[str]
+) -> optax.GradientTransformationExtraArgs:
+    """Return the optimizer with updates whose result is the projection of what it would be; it adds no state."""
+    inner = optax.with_extra_args_support(optimizer)
 
-    def update(updates: PyTree, params: PyTree) -> PyTree:
-        moved = project(optax.apply_updates(params, updates), axes)
-        return jax.tree.map(lambda new, old: new - old, moved, params)
+    def update(updates: PyTree, state: PyTree, params: PyTree, **others: Any) -> tuple[PyTree, PyTree]:
+        updates, state = inner.update(updates, state, params, **others)
+        moved = jax.tree.map(_unless_frozen, kinds, optax.apply_updates(params, updates))
+        projected = project(moved, axes)
 
-    return optax.stateless(update)
+        def of_leaf(kind: str, update: Any, new: Any, old: Any) -> Any:
+            return new - old if kind == 'learned' else update
+
+        return jax.tree.map(of_leaf, kinds, updates, projected, params), state
+
+    return optax.GradientTransformationExtraArgs(inner.init, update)
+
+
+def _unless_frozen(kind: str, leaf: Any) -> Any:
+    return optax.MaskedNode() if kind == 'frozen' else leaf
 
 
 def _bounded(params: Params, axes: AxesByPath) -> Params:
