@@ -23,7 +23,9 @@ TEXT = flags.DEFINE_multi_string('text', [], 'A text; may be repeated.')
 WORD = flags.DEFINE_string('word', None, 'Compare the occurrences of this word instead of whole texts.')
 NEAREST = flags.DEFINE_string('nearest', None, 'Token whose nearest neighbours in the embedding table to print.')
 COUNT = flags.DEFINE_integer('count', 10, 'Number of neighbours.', 1)
-LAYER = flags.DEFINE_integer('layer', -1, 'Layer; 0 is the embedding, -1 the last layer.')
+LAYER = flags.DEFINE_integer(
+    'layer', -1, 'Output to take; 0 is the embedding, 1 the output of layers.0, -1 that of the last layer.'
+)
 POOL = flags.DEFINE_enum(
     'pool', 'mean', ['mean', 'first', 'maximum'], 'Pooling of token vectors into the vector of a text.'
 )

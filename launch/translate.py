@@ -33,8 +33,8 @@ BATCH = flags.DEFINE_integer('batch', TRANSLATED, 'Batch size; 1 answers each li
 ALIGNMENT = flags.DEFINE_string(
     'alignment', None, 'File (.html, .pdf, .png, .svg, .npz) for the cross-attention of --text.'
 )
-LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw, from 1; -1 is the last.')
-HEAD = flags.DEFINE_integer('head', 0, 'Head of the layer, from 1; 0 for the mean over heads.')
+LAYER = flags.DEFINE_integer('layer', -1, 'Cross-attention layer to draw, from 0; -1 is the last.')
+HEAD = flags.DEFINE_integer('head', -1, 'Head of the layer, from 0; -1 for the mean over heads.')
 REPLACE_UNKNOWN = flags.DEFINE_bool(
     'replace_unknown', False, 'Write the source word of the highest cross-attention for each unknown token.'
 )

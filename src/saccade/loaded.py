@@ -96,6 +96,7 @@ class Loaded:
         Raises:
             UserError: the model is not a language model, or the tokens do not fit the context.
         """
+        _require_text(prompt=prompt)
         generation = self.trained.generation or Generation.of_run(self.tokenizer)
         generation.warn()
         given = sampling if temperature is None else {'temperature': temperature, **sampling}
@@ -114,6 +115,7 @@ class Loaded:
         Raises:
             UserError: the model is not a sequence-to-sequence model, or the text is too long.
         """
+        _require_text(text=text)
         (found,) = translator_of(self.trained, beams, alpha, start).translate([text])
         return found.text
 
@@ -128,6 +130,7 @@ class Loaded:
             UserError: the model fills no masks, the text has none or does not fit, or an argument has no effect on this
                 model.
         """
+        _require_text(text=text)
         if isinstance(self.model, Seq2Seq):
             if turns != 1:
                 raise UserError(f'turns={turns} has no effect on a sequence-to-sequence model')
@@ -142,6 +145,7 @@ class Loaded:
         Raises:
             UserError: the text has no tokens, or the layer does not exist.
         """
+        _require_text(text=text)
         return Embedder(self.model, self.params, self.tokenizer, layer).embed(text)
 
     def predict(self, text: str, **more: str) -> Output:
@@ -154,6 +158,7 @@ class Loaded:
         Raises:
             UserError: the model is not a run, or its task makes no predictions.
         """
+        _require_text(text=text, **more)
         if is_hub(self.path):
             raise UserError(f'{self.path}: a Hugging Face directory has no task; fine-tune it, and load the run')
         predictor = open_predictor(self.path, self.which, rows=1)
@@ -168,6 +173,7 @@ class Loaded:
         Raises:
             UserError: it is not one known token.
         """
+        _require_text(word=word)
         return Embedder(self.model, self.params, self.tokenizer).single(word)
 
     def reading(self, text: str | None = None, target: str | None = None, image: str | None = None) -> Reading:
@@ -178,6 +184,8 @@ class Loaded:
         """
         if (text is None) == (image is None):
             raise UserError('give either a text or an image')
+        given = {'text': text, 'target': target, 'image': image}
+        _require_text(**{name: value for name, value in given.items() if value is not None})
         return read_text(self.trained, text, target) if image is None else read_image(self.trained, image, self.path)
 
     def inside(self, reading: Reading) -> Inside:
@@ -223,6 +231,12 @@ class Loaded:
         """
         inside = self.inside(self.reading(text, **inputs))
         return inside.run(names, edits_of(inside.places, changes))
+
+
+def _require_text(**given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise UserError(f'{name}: must be one str, not {type(value).__name__}; for several texts, call it for each')
 
 
 def load(path: str, which: str = 'latest', dtype: str = 'float32') -> Loaded:

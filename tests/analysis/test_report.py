@@ -15,6 +15,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -301,6 +302,16 @@ def test_each_picture_of_the_page_is_a_file_that_opens_alone(folder):
 def test_the_best_is_bold_in_latex(files):
     assert r'\textbf{1.537} {[}1.529, 1.546]' in files['table.tex']
     assert files['table.tex'].count(r'\textbf') == 1
+
+
+def test_tables_in_latex_are_narrow(files, tmp_path):
+    kinds = re.findall(r'^\\begin\{tabular\}\{(l+r+)\}$', files['table.tex'], re.MULTILINE)
+    assert kinds == ['lrrr', 'lrrrrr']  # results, costs
+    assert r'\begin{tabular}[b]{@{}r@{}}FLOPs a \\ token\end{tabular}' in files['table.tex']
+    assert r'heads=4 & 1.512 {[}1.491, 1.533] & $-$0.025 {[}$-$0.058, +0.008] & 2 of 3 \\' in files['table.tex']
+    alike = page.latex(compared(write_study(tmp_path / 'heads', whole=True)), datetime.now())
+    assert re.search('^% the same in all rows: seeds 3; ', alike, re.MULTILINE)
+    assert '& seeds' not in alike
 
 
 @pytest.mark.skipif(shutil.which('pdflatex') is None, reason='there is no LaTeX here')

@@ -12,6 +12,7 @@ import saccade
 from saccade.build import build
 from saccade.data.tokenizer.character import Character
 from saccade.hub.load import Pretrained, load, spec_of, under_heads
+from saccade.train.trained import shapes_in
 from saccade.types import LayerContext, UserError
 
 TOLERANCE = 1e-4
@@ -114,6 +115,14 @@ def test_an_untied_gpt2_has_a_head(gpt2):
     gpt2.tensors['lm_head.weight'] = np.random.default_rng(1).normal(size=(11, 12)).astype(np.float32)
     loaded = load(gpt2.write())
     np.testing.assert_allclose(logits(loaded), expected(gpt2_row, gpt2), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize('name', ['gpt2', 'llama', 'bert'])
+def test_the_shapes_of_a_folder_are_known_without_its_weights(name, request):
+    folder = request.getfixturevalue(name).write()
+    expected = jax.tree.map(jnp.shape, load(folder).params)
+    (folder / 'model.safetensors').unlink()
+    assert jax.tree.map(jnp.shape, shapes_in(str(folder))) == expected
 
 
 def test_unscaled_gpt2_attention(gpt2):

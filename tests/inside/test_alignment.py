@@ -13,6 +13,7 @@ from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.word import Word
 from saccade.decode.translator import Rendering
 from saccade.inside.alignment import Aligner
+from saccade.inside.maps import MEAN
 from saccade.train.config import load_config
 from saccade.types import LayerContext, UserError
 
@@ -99,7 +100,7 @@ def recurrent():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ('make', 'what'), [(transformer, 'layer 2 of 2, mean of its heads'), (recurrent, 'layer 1 of 1')]
+    ('make', 'what'), [(transformer, 'decoder.layers.1.cross.heads.mean'), (recurrent, 'decoder.heads.0')]
 )
 @pytest.mark.parametrize(('source', 'target'), [('a b c', 'd'), ('a b', 'c d')])
 def test_recurrent_models_and_transformers_have_alignments(make, what, source, target):
@@ -112,19 +113,19 @@ def test_recurrent_models_and_transformers_have_alignments(make, what, source, t
 @pytest.mark.long
 def test_a_layer_and_a_head_of_it_can_be_chosen():
     made_of = transformer()
-    mean, *heads = (aligner(*made_of, layer=1, head=head).align(ids('a b c'), ids('d')) for head in range(3))
+    mean, *heads = (aligner(*made_of, layer=0, head=head).align(ids('a b c'), ids('d')) for head in (MEAN, 0, 1))
     np.testing.assert_allclose(mean.weights, (heads[0].weights + heads[1].weights) / 2, atol=CLOSE)
     assert not np.allclose(heads[0].weights, heads[1].weights)
-    assert heads[1].what == 'layer 1 of 2, head 2'
+    assert heads[1].what == 'decoder.layers.0.cross.heads.1'
     last = aligner(*made_of).align(ids('a b c'), ids('d'))
-    np.testing.assert_array_equal(last.weights, aligner(*made_of, layer=2).align(ids('a b c'), ids('d')).weights)
+    np.testing.assert_array_equal(last.weights, aligner(*made_of, layer=1).align(ids('a b c'), ids('d')).weights)
     assert not np.allclose(last.weights, mean.weights)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ('choice', 'message'),
-    [(dict(layer=3), 'layer 3: .* are 1 to 2'), (dict(head=3), 'head 3: the heads are 1 to 2')],
+    [(dict(layer=2), 'layer 2: .* are 0 to 1'), (dict(head=2), 'head 2: the heads are 0 to 1; -1 is')],
 )
 def test_what_there_is_not_is_refused(choice, message):
     with pytest.raises(UserError, match=message):
@@ -145,12 +146,12 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.long
 def test_a_file_has_the_chosen_head_and_a_page_all_of_them(tmp_path):
     made_of = transformer()
-    for head in (0, 2):
-        found = aligner(*made_of, layer=1, head=head).align(ids('a b c'), ids('d'))
+    for head in (MEAN, 1):
+        found = aligner(*made_of, layer=0, head=head).align(ids('a b c'), ids('d'))
         assert [each.name for each in found.maps] == ['decoder.layers.0.cross', 'decoder.layers.1.cross']
         found.save(tmp_path / 'map.npz', 'a b c \N{RIGHTWARDS ARROW} d', 'runs/toy', 3)
         arrays = np.load(tmp_path / 'map.npz')
-        name = f'decoder.layers.0.cross.heads.{"mean" if head == 0 else head - 1}'
+        name = f'decoder.layers.0.cross.heads.{"mean" if head == MEAN else head}'
         np.testing.assert_array_equal(arrays[name], found.weights)
         assert arrays['decoder.layers.0.cross.queries'].tolist() == found.record()['written']
         assert arrays['decoder.layers.0.cross.keys'].tolist() == found.record()['read']
@@ -160,4 +161,4 @@ def test_a_file_has_the_chosen_head_and_a_page_all_of_them(tmp_path):
         assert [f'id="weights-{layer}-{each}"' in page for layer in range(3) for each in range(2)] == 4 * [True] + 2 * [
             False
         ]
-        assert f'"first": {{"map": 0, "head": {2 if head == 0 else 1}}}' in page
+        assert f'"first": {{"map": 0, "head": {2 if head == MEAN else 1}}}' in page

@@ -129,7 +129,7 @@ def test_a_kernel_that_makes_no_weights_compares_the_same():
 def test_the_heads_are_named_layer_by_layer():
     model = transformer('generated')
     assert [head.name for head in heads_of(model, drawn(model), batch())] == [
-        f'layer {layer}, head {head}' for layer in (1, 2) for head in (1, 2, 3, 4)
+        f'layer {layer}, head {head}' for layer in (0, 1) for head in (0, 1, 2, 3)
     ]
 
 

@@ -64,7 +64,7 @@ def trained(runner, name, records, workdir):
 def test_a_run_is_trained_judged_and_evaluated_alike_and_predicts_what_was_counted(runner, records, tmp_path, name):
     done = trained(runner, name, records, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert '(baseline: ' in done.stdout
+    assert f'(baseline {"mean" if name == "regress" else "majority"}: ' in done.stdout
     assert 'generate.py' not in done.stdout
     shown = runner.run('evaluate', f'--workdir={tmp_path}', '--json')
     assert shown.returncode == 0, shown.stderr

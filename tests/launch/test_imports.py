@@ -32,7 +32,7 @@ REPORT = 'import atexit, sys; atexit.register(lambda: print(*(name for name in {
 RUN = 'import runpy; sys.argv = {command!r}; runpy.run_path(sys.argv[0], run_name="__main__")'
 
 
-def imported(names, program, folder=ROOT):
+def imported(names, program, folder=ROOT, status=0):
     """Which of the modules a program imports, in a process of its own; and what it writes to standard error."""
     done = subprocess.run(
         [sys.executable, '-c', REPORT.format(names=names) + program],
@@ -41,6 +41,7 @@ def imported(names, program, folder=ROOT):
         capture_output=True,
         text=True,
     )
+    assert done.returncode == status, done.stderr
     return done.stdout.splitlines()[-1].split(), done.stderr, done.stdout
 
 
@@ -77,6 +78,6 @@ def test_a_module_imports_what_it_uses_when_it_uses_it(module):
 def test_a_wrong_path_is_reported_without_what_training_uses_later(path, tmp_path):
     (tmp_path / 'empty.txt').write_text('')
     config = [f'--config={ROOT}/experiments/causal_lm/quickstart.py', f'--workdir={tmp_path / "run"}']
-    found, errors, _ = of_launcher(LATE, 'train', *config, f'--config.data.path={path}', folder=tmp_path)
+    found, errors, _ = of_launcher(LATE, 'train', *config, f'--config.data.path={path}', folder=tmp_path, status=2)
     assert errors.startswith(f'error: {path}: ')
     assert found == []

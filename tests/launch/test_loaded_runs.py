@@ -3,6 +3,8 @@
 """Runs opened in Python by `saccade.load`: they do what the launchers do."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -69,6 +71,28 @@ def test_it_embeds_a_text(encoder):
     assert not np.array_equal(found.vectors, model.embed('the model reads', layer=0).vectors)
     with pytest.raises(UserError, match='is not a LanguageModel'):
         model.generate('the')
+
+
+LISTS = """
+from saccade.loaded import Loaded
+from saccade.types import UserError
+
+loaded = Loaded('runs/a', 'latest', None)
+for name in ('generate', 'translate', 'fill', 'embed', 'predict', 'token', 'attention', 'run_with_cache'):
+    try:
+        getattr(loaded, name)(['a text'])
+    except UserError as error:
+        print(name, str(error).partition(': ')[2])
+"""
+
+
+def test_a_list_in_place_of_a_text_is_refused_in_one_line():
+    done = subprocess.run([sys.executable, '-c', LISTS], capture_output=True, text=True)  # no types are checked there
+    lines = done.stdout.splitlines()
+    assert len(lines) == 8, done.stderr
+    assert {line.partition(' ')[2] for line in lines} == {
+        'must be one str, not list; for several texts, call it for each'
+    }
 
 
 def test_it_predicts_of_a_text(runner, tmp_path):

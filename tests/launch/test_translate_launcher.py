@@ -92,10 +92,10 @@ def test_a_file_and_standard_input_of_the_same_bytes_are_translated_alike(runner
 @pytest.mark.long
 def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, translating, tmp_path):
     picture = tmp_path / 'map.png'
-    done = translate(runner, translating[0], '--text=one two three', f'--alignment={picture}', '--head=2', '--json')
+    done = translate(runner, translating[0], '--text=one two three', f'--alignment={picture}', '--head=1', '--json')
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found['alignment']['what'].endswith('head 2')
+    assert found['alignment']['what'].endswith('.heads.1')
     assert picture.read_bytes().startswith(b'\x89PNG')
     coarse = translate(
         runner, translating[0], '--text=one two three', f'--alignment={picture}', '--json', '--dtype=bfloat16'

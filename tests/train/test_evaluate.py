@@ -167,6 +167,7 @@ def figures(value):
         metrics=dict.fromkeys(NAMES, value),
         intervals=dict.fromkeys(NAMES[1:], (value, value)),
         baseline=dict.fromkeys(NAMES, value),
+        baseline_name='task.regression:mean',
         estimate=value,
         signatures={'bleu': 'nrefs:1'},
     ).lines()
@@ -176,7 +177,7 @@ def test_each_figure_stands_apart_from_its_name_and_all_in_one_column():
     lines = figures(0.8527)
     columns = {re.match(r'\S+( \S+)*  +', line).end() for line in lines}
     assert columns == {len('a metric with a name that is very long') + 2}
-    assert lines[2].split() == ['mean', 'squared', 'error', '0.8527', '[0.8527,', '0.8527]', '(baseline:', '0.8527)']
+    assert lines[2].split(maxsplit=3)[-1] == '0.8527 [0.8527, 0.8527]   (baseline mean: 0.8527)'
 
 
 def test_short_names_are_followed_by_figures_at_the_usual_column():

@@ -144,3 +144,18 @@ def test_a_run_prints_what_it_took(pretrained, tmp_path, monkeypatch, capsys):
     at = printed.index(f'weights     {count} parameters loaded')
     kinds = ('newly initialised', 'ignored')
     assert printed[at + 1 : at + 3] == [f'            {kind}: {", ".join(OUTPUT)}' for kind in kinds]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('adapt', [None, {'use': 'train.init.partial:body'}])
+def test_another_architecture_is_refused_before_compiling_without_a_folder(pretrained, tmp_path, monkeypatch, adapt):
+    (tmp_path / 'text').mkdir()
+    for number in range(20):
+        (tmp_path / f'text/{number}.txt').write_text(f'A {number}. Then {number + 1}. It ends.')
+    monkeypatch.setenv('SACCADE_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setattr('saccade.train.setup._compiled', lambda asked: pytest.fail('compiled'))
+    fields = (*SMALL, 'model.width=24', f'data.path={tmp_path}/text', f'init_from={pretrained}', f'adapt={adapt}')
+    config = load_config(str(EXPERIMENTS / 'quickstart.py'), [f'--config.{field}' for field in fields])
+    with pytest.raises(UserError, match=r'another architecture: embedding is \(264, 16\) in it, \(264, 24\) in this'):
+        train(config, str(tmp_path / 'run'))
+    assert not (tmp_path / 'run').exists()

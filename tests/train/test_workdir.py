@@ -112,7 +112,7 @@ def test_anothers_config_is_refused(tmp_path):
     for config, words in (
         (
             '{"model_type": "gpt2"}',
-            'not a Saccade run, but a Hugging Face directory',
+            'not a Saccade run, but a Hugging Face directory.* name the run that it was exported from',
         ),
         ('{"model": 1}', r"config\.json: not the config of a Saccade run: it has no 'seed'"),
     ):

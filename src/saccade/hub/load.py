@@ -106,6 +106,17 @@ def spec_of(path: str | Path) -> dict[str, Any]:
         return _described(read_json(folder / 'config.json'))[-1]
 
 
+def shapes_in(path: str | Path) -> Shapes:
+    """Return the shapes of the parameters of a folder by path, from its `config.json` only.
+
+    Raises:
+        UserError: as of `spec_of`.
+    """
+    with _opened(path) as folder:
+        family, settings, _, spec = _described(read_json(folder / 'config.json'))
+        return shapes_of(spec, family.inputs_of(settings))
+
+
 def under_heads(path: str | Path, heads: Collection[str], ending: str = '') -> tuple[dict[str, Any], str]:
     """Return the spec of the model that new heads are put on, and the name of this part of the folder's model.
 

@@ -19,7 +19,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.translator import Rendering, Translator
 from saccade.inside.activations import Inside
 from saccade.inside.attention import maps_of
-from saccade.inside.maps import AttentionMap, Explored
+from saccade.inside.maps import MEAN, AttentionMap, Explored, named
 from saccade.inside.reading import of_pair
 from saccade.types import Params, Seq2Seq, UserError
 
@@ -31,8 +31,8 @@ class Alignment:
     Attributes:
         maps: one for each layer with cross-attention.
         layer: index of a map.
-        head: index from 0; -1 for the mean over heads.
-        what: layer and head, as printed.
+        head: index from 0; MEAN for the mean over heads.
+        what: name of the head, as 'decoder.layers.1.cross.heads.0'.
     """
 
     maps: tuple[AttentionMap, ...]
@@ -65,8 +65,8 @@ class Aligner:
 
     Attributes:
     frame: row layout of the training data.
-    layer: index among the layers with cross-attention, from 1; -1 is the last.
-    head: index from 1; 0 for the mean over heads.
+    layer: index among the layers with cross-attention, from 0; -1 is the last.
+    head: index from 0; MEAN for the mean over heads.
     """
 
     model: Seq2Seq
@@ -74,10 +74,10 @@ class Aligner:
     tokenizer: Tokenizer
     frame: PairFrame
     layer: int = -1
-    head: int = 0
+    head: int = MEAN
 
     @classmethod
-    def of(cls, translator: Translator, layer: int = -1, head: int = 0) -> 'Aligner':
+    def of(cls, translator: Translator, layer: int = -1, head: int = MEAN) -> 'Aligner':
         """Return the aligner of a translator's model."""
         given = (getattr(translator, name) for name in ('model', 'params', 'tokenizer', 'frame'))
         return cls(*given, layer, head)
@@ -124,12 +124,11 @@ class Aligner:
     def _picked(self, maps: tuple[AttentionMap, ...]) -> Alignment:
         if not maps:
             raise UserError('the cross-attention of this model reports no weights, so there is no alignment')
-        number = self.layer if self.layer > 0 else len(maps) + 1 + self.layer
-        if not 1 <= number <= len(maps):
-            raise UserError(f'layer {self.layer}: the layers with cross-attention are 1 to {len(maps)}')
-        heads = len(maps[number - 1].weights)
-        if not 0 <= self.head <= heads:
-            raise UserError(f'head {self.head}: the heads are 1 to {heads}; 0 is their mean')
-        whose = 'mean of its heads' if self.head == 0 else f'head {self.head}'
-        what = f'layer {number} of {len(maps)}' + (f', {whose}' if heads > 1 else '')
-        return Alignment(maps, number - 1, self.head - 1 if heads > 1 else 0, what)
+        if not -len(maps) <= self.layer < len(maps):
+            raise UserError(f'layer {self.layer}: the layers with cross-attention are 0 to {len(maps) - 1}')
+        number = self.layer % len(maps)
+        last = len(maps[number].weights) - 1
+        if not MEAN <= self.head <= last:
+            raise UserError(f'head {self.head}: the heads are 0 to {last}; {MEAN} is their mean')
+        head = self.head if last else 0
+        return Alignment(maps, number, head, named(maps[number], head))

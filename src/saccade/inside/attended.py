@@ -34,7 +34,7 @@ class HeadInputs:
     """Queries and keys of one head.
 
     Attributes:
-        name: layer and head.
+        name: layer and head, from 0.
         queries, keys: states of the decoder, and of the encoder.
         scale: factor of their dot products; None if the scores are not these products for all pairs.
     """
@@ -120,8 +120,8 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[HeadInputs]:
             'encoder-decoder whose cross-attention has scores'
         )
     return [
-        HeadInputs(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
-        for layer, ((queries, keys), scale) in enumerate(zip(layers, scales, strict=True), 1)
+        HeadInputs(f'layer {layer}, head {head}', queries[:, :, head], keys[:, :, head], scale)
+        for layer, ((queries, keys), scale) in enumerate(zip(layers, scales, strict=True))
         for head in range(queries.shape[2])
     ]
 

@@ -157,9 +157,7 @@ def _norms(tree: Params) -> dict[str, float]:
     """Return the L2 norm of each part outside the layers, by its name, and then of each layer, by its number."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
-    parts += [
-        ('.'.join(filter(None, (tower, f'layers.{number - 1}'))), leaf) for tower, number, _, leaf in by_layer(tree)
-    ]
+    parts += [('.'.join(filter(None, (tower, f'layers.{number}'))), leaf) for tower, number, _, leaf in by_layer(tree)]
     squares: dict[str, float] = {}
     for name, leaf in parts:
         squares[name] = squares.get(name, 0.0) + float(np.square(np.asarray(leaf, np.float64)).sum())
@@ -179,14 +177,14 @@ def _heads(weights: PyTree) -> Iterator[HeadPattern]:
             }
         for head in range(one.shape[-3]):
             own = {name: float(values[head]) for name, values in measured.items()}
-            yield HeadPattern(number - 1, head, **own, tower=tower, branch=branch)
+            yield HeadPattern(number, head, **own, tower=tower, branch=branch)
 
 
 def by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
-    """Return leaves split into layers: the tower, the number of the layer from 1, the branch, and the slice."""
+    """Return leaves split into layers: the tower, the number of the layer from 0, the branch, and the slice."""
     numbers = layer_numbers(tree)
     parts = (
-        (found['tower'], number, found['rest'].partition('/')[0], part)
+        (found['tower'], number - 1, found['rest'].partition('/')[0], part)
         for path, leaf in _leaves(tree)
         if (found := IN_A_STACK.match(path))
         for number, part in zip(numbers[found['tower']][found['group']], leaf, strict=True)

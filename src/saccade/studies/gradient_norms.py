@@ -57,7 +57,7 @@ def gradient_norms(seeds: int = 3, depths: Sequence[int] = DEPTHS) -> Claim:
     title = f'Gradient norm by layer before training; width {WIDTH}, {HEADS} heads, {LENGTH} random tokens'
     figures = {'seeds': seeds, 'norms': found}
     report = MeasurementReport('gradient norms by layer', figures, (Table(title, columns, rows),))
-    layers = range(1, max(depths) + 1)
+    layers = range(max(depths))
     lines = {name: [*norms, *[0.0] * (len(layers) - len(norms))] for name, norms in found.items()}
     return Claim(report, Chart('layer', 'norm of the gradient', layers, lines, 'linear'))
 
@@ -80,7 +80,7 @@ def norms_by_layer(variant: str, depth: int, seeds: int) -> Float[np.ndarray, 'L
     squares = np.zeros((seeds, depth))
     for seed in range(seeds):
         for _, layer, _, leaf in by_layer(gradient(seed)):
-            squares[seed, layer - 1] += np.square(np.asarray(leaf, np.float64)).sum()
+            squares[seed, layer] += np.square(np.asarray(leaf, np.float64)).sum()
     return np.exp(0.5 * np.log(squares).mean(axis=0))
 
 

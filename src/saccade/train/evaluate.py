@@ -22,7 +22,7 @@ from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Estimate, Evaluator, Params, Processor, Total, UserError
+from saccade.types import Estimate, Evaluator, Params, Part, Processor, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
 _NUMBER = '_number'  # row index, added to the arrays of a row
@@ -52,6 +52,7 @@ class Evaluation:
         metrics: means by name, including `loss`, and derived metrics.
         intervals: 95% confidence intervals over the examples, for metrics that a task evaluates per example.
         baseline: metrics of the experiment's baseline; None if there is none.
+        baseline_name: import path of the baseline, as in `config.baseline.use`; None if there is none.
         estimate: loss on random windows, if requested.
         loss_unit: unit of the loss declared by the task; empty if it depends on the data.
         signatures: of metrics with several variants, so that others can compute the same one.
@@ -67,6 +68,11 @@ class Evaluation:
     estimate: float | None = None
     loss_unit: str = 'nats'
     signatures: dict[str, str] = field(default_factory=dict)
+    baseline_name: str | None = None
+
+    def compared(self, baseline: 'Evaluation | None', part: Part | None) -> 'Evaluation':
+        """Return the evaluation with the metrics and the name of a baseline, if there is one."""
+        return self if baseline is None else replace(self, baseline=baseline.metrics, baseline_name=part.name)
 
     def record(self) -> dict[str, Any]:
         """Return the evaluation as one JSON object, with each metric by its name."""
@@ -86,7 +92,8 @@ class Evaluation:
 
     def _figures(self, name: str, value: float) -> str:
         between = '' if name not in self.intervals else ' [{:z.4f}, {:z.4f}]'.format(*self.intervals[name])
-        baseline = f'   (baseline: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
+        simple = (self.baseline_name or '').rpartition(':')[2]
+        baseline = f'   (baseline {simple}: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
         unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
         return f'{value:z.4f}{unit}{between}{baseline}'
 
@@ -127,7 +134,7 @@ def evaluate_run(path: str, asked: EvaluationOptions) -> Evaluation:
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared, asked.split)
     sampled = None if windows is None else evaluate(_scorer(experiment, trained.params), windows)['loss']
-    return replace(found, baseline=baseline and baseline.metrics, estimate=sampled)
+    return replace(found.compared(baseline, experiment.baseline), estimate=sampled)
 
 
 def _split(prepared: Prepared, name: str) -> Split:

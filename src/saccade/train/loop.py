@@ -4,7 +4,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 import jax
@@ -399,7 +399,7 @@ class Run:
             if self.targets:
                 log.write(step, OUTCOME, {'solved': int(self._is_solved(found))})
             self._report(found, state, prepared, log)
-        return replace(found, baseline=baseline and baseline.metrics)
+        return found.compared(baseline, self.experiment.baseline)
 
     def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
         """Log an evaluation, and a sample of the model's output."""

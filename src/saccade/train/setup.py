@@ -28,7 +28,7 @@ from saccade.train.optimizer import path_of
 from saccade.train.program import OUTSIDE
 from saccade.train.scales import rescaled, scales_of
 from saccade.train.split_tokens import splitting
-from saccade.train.trained import Initial, kept, param_shapes, spec_of, verified_folder
+from saccade.train.trained import Initial, kept, param_shapes, require_architecture, spec_of, verified_folder
 from saccade.types import Bucketed, Params, Part, UserError
 
 
@@ -150,10 +150,10 @@ def learning_rate(experiment: Experiment) -> optax.Schedule:
 
 
 def require_weights(experiment: Experiment) -> None:
-    """Refuse a path to start from that is neither a run nor a Hugging Face directory.
+    """Refuse a path to start from that is neither a run nor a Hugging Face directory, or has another architecture.
 
     Raises:
-        UserError: the path is neither.
+        UserError: the path is neither, or its weights do not fit the model.
     """
     if not experiment.init_from:
         return
@@ -162,6 +162,7 @@ def require_weights(experiment: Experiment) -> None:
         spec_of(experiment.init_from)
     except UserError as error:
         raise UserError(f'config.init_from: {error}') from error
+    require_architecture(experiment)
 
 
 def require_lengths(experiment: Experiment) -> None:

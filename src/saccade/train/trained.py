@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained models, from a run's folder or from a Hugging Face directory."""
 
+import contextlib
 import copy
 import functools
 import logging
@@ -13,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from flax.traverse_util import unflatten_dict
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array
@@ -340,8 +342,40 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
     """
     path, part = where
     like = {f'{part}/{name}' if part else name: leaf for name, leaf in _by_path(initial).items()}
-    params = _part_of(params_of(path, like), where)
-    found, asked = _by_path(params), _shapes(initial)
+    found, asked = _part_of(params_of(path, like), where), _shapes(initial)
+    params = _adapted(path, found, asked, axes, adapt)
+    found = _by_path(found)
+    new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
+    used = set(map(id, jax.tree.leaves(params)))  # a renamed parameter is not left over
+    return Start(
+        jax.tree.map(lambda leaf, first: first if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, params, initial),
+        taken=[name for name in asked if name not in new],
+        new=new,
+        left=[name for name, leaf in found.items() if (name not in asked or name in new) and id(leaf) not in used],
+    )
+
+
+def require_architecture(experiment: Experiment) -> None:
+    """Check the shapes of the weights in `init_from`, which are not read; `adapt` is traced.
+
+    Raises:
+        UserError: as of `start_from`, or `init_from` cannot be used.
+    """
+    path, adapt = experiment.init_from, experiment.adapt
+    asked, axes = _shapes(param_shapes(experiment)), kept(experiment)[1]
+    found = _part_of(shapes_in(path), (path, experiment.init_part))
+
+    def trace(params: Params) -> None:
+        _adapted(path, params, asked, axes, adapt)
+
+    with contextlib.suppress(jax.errors.JAXTypeError):  # it depends on values: `start_from` checks it
+        jax.eval_shape(trace, found)
+
+
+def _adapted(
+    path: str, params: Params, asked: Mapping[str, tuple[int, ...]], axes: AxesByPath, adapt: Part[Params] | None
+) -> Params:
+    """Return the parameters after `adapt`, which must have the shapes asked for."""
     if adapt is not None:
         params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
     there = _shapes(params)
@@ -351,14 +385,15 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
                 f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} in it, '
                 f'{asked.get(name, "absent")} in this model; --config.inherit=model takes the model from there'
             )
-    new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
-    used = set(map(id, jax.tree.leaves(params)))  # a renamed parameter is not left over
-    return Start(
-        jax.tree.map(lambda leaf, first: first if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, params, initial),
-        taken=[name for name in asked if name not in new],
-        new=new,
-        left=[name for name, leaf in found.items() if (name not in asked or name in new) and id(leaf) not in used],
-    )
+    return params
+
+
+def shapes_in(path: str) -> Params:
+    """Return the shapes of the parameters of a run or of a Hugging Face directory, whose weights are not read."""
+    if not is_hub(path):
+        return param_shapes(Experiment.of(config_of(Workdir.existing(path))))
+    shapes = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in hub.shapes_in(path).items()}
+    return unflatten_dict(shapes, sep='/')
 
 
 def params_of(path: str, like: Mapping[str, Any] | None = None) -> Params:

@@ -180,7 +180,9 @@ class Workdir:
         missing = _missing(config)
         if missing and isinstance(config, dict) and 'model_type' in config:
             raise UserError(
-                f'{self.path}: not a Saccade run, but a Hugging Face directory, which commands take by --init_from'
+                f'{self.path}: not a Saccade run, but a Hugging Face directory, which has a model but no task and no '
+                f'data: name the run that it was exported from, or fine-tune it with launch/train.py '
+                f'{shlex.quote(f"--config.init_from={self.path}")}; commands that need only a model have --init_from'
             )
         if missing:
             raise UserError(f"{self.config}: not the config of a Saccade run: it has no '{missing[0]}'")

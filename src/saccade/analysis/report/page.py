@@ -9,6 +9,7 @@ import io
 import math
 import os
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -94,6 +95,7 @@ BOUNDED = (
     'are not corrected for the number of variants.'
 )
 
+_HEAD = 12  # characters of a line in the head of a column for LaTeX, at least
 _NAMED = 3  # maximum variants named in a sentence
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of formulas
@@ -244,25 +246,43 @@ def variants_csv(comparison: Comparison) -> str:
 
 
 def latex(comparison: Comparison, now: datetime) -> str:
-    """Return the tables of the ranking and of the differences to the baseline for the LaTeX package booktabs."""
+    """Return the tables of the ranking, the costs and the differences to the baseline for the LaTeX package booktabs.
+
+    To fit a page, they have no ranks; a column with one value in all rows is only in a comment, and a variant with a
+    name of its own is without its fields.
+    """
     found = margin.margin_test(comparison)
-    rows = found.table() if found else []
+    keys, results, costs, same = tables.in_parts(comparison)
     lines = [comparison.study.title, source(comparison, now), *([found.said] if found else [])]
+    lines += [f'the same in all rows: {"; ".join(same)}'] if same else []
     comments = [f'% {printable(line)}'.replace('\n', ' ') for line in lines]
-    ranking, differences = ([list(map(_in_latex, row)) for row in each] for each in (tables.ranking(comparison), rows))
-    if comparison.ranked:  # the first row, in which the metric is the first column with an interval
-        column = next(number for number, head in enumerate(ranking[0]) if 'interval' in head)
-        number, space, interval = ranking[1][column].partition(' ')
-        ranking[1][column] = rf'\textbf{{{number}}}{space}{interval}'
-    return '\n'.join([*comments, *(_tabular(each) for each in (ranking, differences) if each)]) + '\n'
+    parts = [
+        _tabular([*keys, *results], bold=len(keys) if comparison.ranked else None),
+        *([_tabular([*keys, *costs])] if costs else []),
+        *([_tabular([*zip(*found.table(), strict=True)])] if found and found.rows else []),
+    ]
+    return '\n'.join([*comments, *parts]) + '\n'
 
 
-def _tabular(rows: Sequence[Sequence[str]]) -> str:
-    heads, *others = (' & '.join(row) + r' \\' for row in rows)
-    columns = 'l' + 'r' * (len(rows[0]) - 1)
+def _tabular(columns: Sequence[Sequence[str]], bold: int | None = None) -> str:
+    """Return a table for LaTeX. Args: bold, column whose first number is bold."""
+    heads = ' & '.join(map(_head, columns)) + r' \\'
+    rows = [list(map(_in_latex, row)) for row in zip(*(cells for _, *cells in columns), strict=True)]
+    if bold is not None:
+        number, space, interval = rows[0][bold].partition(' ')
+        rows[0][bold] = rf'\textbf{{{number}}}{space}{interval}'
+    kinds, lines = 'l' + 'r' * (len(columns) - 1), [' & '.join(row) + r' \\' for row in rows]
     return '\n'.join(
-        [rf'\begin{{tabular}}{{{columns}}}', r'\toprule', heads, r'\midrule', *others, r'\bottomrule', r'\end{tabular}']
+        [rf'\begin{{tabular}}{{{kinds}}}', r'\toprule', heads, r'\midrule', *lines, r'\bottomrule', r'\end{tabular}']
     )
+
+
+def _head(column: Sequence[str]) -> str:
+    """Return the head of a column for LaTeX; one that is wider than the cells has several lines."""
+    name, *cells = column
+    lines = textwrap.wrap(name, max(_HEAD, *map(len, cells)), break_long_words=False, break_on_hyphens=False)
+    stacked = r' \\ '.join(map(_in_latex, lines))
+    return stacked if len(lines) < 2 else rf'\begin{{tabular}}[b]{{@{{}}r@{{}}}}{stacked}\end{{tabular}}'
 
 
 def _in_latex(text: str) -> str:

@@ -38,6 +38,7 @@ TO_TELL = 'seeds to tell apart'  # the column of the power analysis
 SOLVED = ('seeds solved', 'median steps to solve')
 
 Row = Mapping[str, Any]
+Column = tuple[str, ...]
 
 
 def places(comparison: Comparison) -> int:
@@ -74,6 +75,23 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
         for standing in comparison.standings
     ]
     return [['rank', *heads, *measures, *columns], *rows]
+
+
+def in_parts(comparison: Comparison) -> tuple[list[Column], list[Column], list[Column], list[str]]:
+    """Return the ranking in parts without the ranks, each with its columns, a name before the cells.
+
+    Returns:
+        The columns that name a variant; its results; its costs; and the results and costs that all variants share, as
+        text.
+    """
+    columns = [*zip(*ranking(comparison, narrow=True), strict=True)]
+    start = next(number for number, column in enumerate(columns) if 'interval' in column[0])
+    named, spent = tells_variants(comparison), {TO_TELL, *cost_columns(comparison)}
+    costs = [column for column in zip(*ranking(comparison), strict=True) if column[0] in spent]
+    parts = columns[start + 1 :], costs
+    results, costs = ([each for each in part if len(each) == 2 or len({*each[1:]}) > 1] for part in parts)
+    same = [f'{each[0]} {each[1]}' for part in parts for each in part if each not in (*results, *costs)]
+    return columns[1 : 2 if named else start], [columns[start], *results], costs, same
 
 
 def at_equal_compute(comparison: Comparison) -> list[list[str]]:

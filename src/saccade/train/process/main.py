@@ -89,6 +89,8 @@ def _parse(arguments: Sequence[str]) -> list[str]:
         return flags.FLAGS(arguments, known_only=True)
     except flags.Error as error:
         _refuse(in_one_line(str(error)))
+    except SystemExit:  # absl ends --help with 1
+        sys.exit(0)
 
 
 def _refuse(message: str) -> NoReturn:
