@@ -168,13 +168,12 @@ def measure(spec: Mapping[str, Any], length: int, rounds: int) -> dict[str, int 
     counted = {'flops': forward_flops(spec, _batch(length)), 'temp_bytes': taken, 'state_bytes': state}
     if not rounds:
         return dict.fromkeys(FIGURES) | counted
-    params = _drawn(like)
-    runs = (lambda: program(params, _drawn(_batch(length)))) if taken <= LARGEST else None
+    params, batch, tokens = _drawn((like, _batch(length), _tokens(1, DECODED)))
     decode = None if state is None else jax.jit(_decoding(spec, length))
     return counted | {
         'compile_seconds': compile_seconds,
-        'seconds': runs and _median(runs, rounds),
-        'token_seconds': decode and _median(lambda: decode(params, _drawn(_tokens(1, DECODED))), rounds) / DECODED,
+        'seconds': _median(lambda: program(params, batch), rounds) if taken <= LARGEST else None,
+        'token_seconds': decode and _median(lambda: decode(params, tokens), rounds) / DECODED,
     }
 
 
