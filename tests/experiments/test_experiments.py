@@ -189,6 +189,7 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     elsewhere = {
         'attention.auto:Auto',  # a choice of kernels that are named
         'attention.cudnn:CuDNN',  # the same sums as of the plain kernel, on GPUs
+        'attention.largest_scores:LargestScores',  # the same sums as of the kernel within it, and a statistic
         'attention.ring:Ring',  # the sums of the blockwise kernel, over devices
         'attention.shared_indices:SharedIndices',  # a pattern of layers; in a layer, the lightning indexer
         'attention.splash:Splash',  # the same sums as of the plain kernel, on TPUs
