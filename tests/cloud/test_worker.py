@@ -134,7 +134,7 @@ def test_after_a_preemption_it_resumes_from_what_lies_in_the_bucket(hosts, code)
     states = ['READY', 'PREEMPTED', 'PREEMPTED', 'READY']
     hosts.answer(describe=states, follow=[{'before': taken, 'status': 255}, True])
     said: list[str] = []
-    assert run(launch(hosts, code, RESUMES), said) == LaunchResult(restarts=1, stands=True)
+    assert run(launch(hosts, code, RESUMES), said) == LaunchResult(restarts=1, tpu_exists=True)
     assert steps.read_text() == '0 1 2 3 4 5'
     assert 'worker 0: from step 3' in said
     verbs = ['look', 'scp', 'prepare', 'start', 'follow']
@@ -153,7 +153,7 @@ def test_a_training_outlives_the_connection_and_is_followed_again(hosts, code):
         if 'following it' in text:
             (hosts.home() / 'saccade/buckets/mine/go').touch()
 
-    assert launch(hosts, code, WAITS).run(Gcloud(said.append), say) == LaunchResult(restarts=1, stands=True)
+    assert launch(hosts, code, WAITS).run(Gcloud(said.append), say) == LaunchResult(restarts=1, tpu_exists=True)
     asked = [each for each in hosts.asked() if each != 'describe']
     assert asked == ['look', 'scp', 'prepare', 'start', 'follow', 'look', 'follow']
     assert [line for line in said if line.startswith('worker')] == ['worker 0: before', 'worker 0: after']
