@@ -31,6 +31,7 @@ from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
+from saccade.analysis.report.papers import cited
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial, left_out_words
 from saccade.analysis.report.trade import trade
@@ -190,6 +191,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         links=lambda trial: links(trial, folder),
         number=_number,
         method=_method(comparison),
+        cited=cited(comparison),
         source=source(comparison, now),
     )
 
@@ -225,6 +227,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         '## All runs',
         table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
+        *_papers(comparison),
         '## How this was computed',
         *_method(comparison),
         marked(source(comparison, now)),
@@ -360,6 +363,12 @@ def _by_length(comparison: Comparison) -> list[str]:
     heads = [f'{tokens} tokens{" (trained)" if place == 0 else ""}' for place, tokens in enumerate(found.lengths)]
     rows = [[standing.label, *map(found.text, cells)] for standing, cells in found.rows]
     return ['## At other lengths', table([['variant', *heads], *rows])]
+
+
+def _papers(comparison: Comparison) -> list[str]:
+    found = cited(comparison)
+    lines = [f'- {marked(use)}: {marked("; ".join(paper.words for paper in papers))}' for use, papers in found.items()]
+    return ['## Papers of the compared parts', '\n'.join(lines)] if found else []
 
 
 def _searched(found: Sequence[Any]) -> list[str]:

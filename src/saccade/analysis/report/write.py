@@ -16,6 +16,7 @@ from saccade.analysis.report.effects import effects
 from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
+from saccade.analysis.report.papers import bibtex
 from saccade.analysis.report.runs import read_study
 from saccade.paths import expanded
 from saccade.train.process.terminal import say, verbatim
@@ -68,7 +69,7 @@ class RunsReport:
 
 
 def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path | None = None) -> RunsReport:
-    """Compare the runs of a folder, and write index.html, report.md, table.tex, variants.csv, runs.csv and figures/.
+    """Compare the runs of a folder, and write index.html, report.md, tables, references.bib and figures/.
 
     Args:
         workdir: a sweep's folder, or one whose subfolders are runs.
@@ -88,6 +89,8 @@ def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path |
         folder / 'variants.csv': page.variants_csv(comparison),
         folder / 'runs.csv': page.runs_csv(comparison),
     }
+    if found := bibtex(comparison):
+        contents[folder / 'references.bib'] = found
     drawn = {figures / name: data for picture in page.pictures(comparison) for name, data in picture.files().items()}
     with writing(folder):
         figures.mkdir(parents=True, exist_ok=True)
