@@ -85,7 +85,8 @@ def test_padding_after_the_text_changes_nothing(batch):
 
 
 def _padded(batch, count):
-    return {name: jnp.pad(batch[name], ((0, 0), (0, count))) for name in ('tokens', 'segments', 'positions', 'types')}
+    names = 'tokens', 'segments', 'positions', 'types', 'window'
+    return {name: jnp.pad(batch[name], ((0, 0), (0, count))) for name in names}
 
 
 @pytest.mark.long
