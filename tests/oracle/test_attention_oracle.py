@@ -100,6 +100,7 @@ def test_a_mask_and_a_scale_are_those_of_torch(seed):
     )
 
 
+@pytest.mark.oracle_of('softmax.softmax:Softmax', by='torch')
 @pytest.mark.parametrize('attend', [by_matrix, by_blocks])
 @pytest.mark.parametrize('seed', SEEDS)
 def test_causal_attention_is_that_of_torch(seed, attend):
@@ -113,6 +114,7 @@ def test_causal_attention_is_that_of_torch(seed, attend):
     assert_all_near(drawn.ours(drawn.scoring(Causal()), attend), drawn.theirs(theirs))
 
 
+@pytest.mark.oracle_of('softmax.sink:LearnedSink', by='transformers, gpt-oss')
 @pytest.mark.parametrize('attend', [by_matrix, by_blocks])
 @pytest.mark.parametrize('seed', SEEDS)
 def test_a_sink_is_that_of_gpt_oss(seed, attend):
@@ -148,6 +150,7 @@ def test_cosine_scores_are_those_of_swin_2(seed):
     assert_all_near(drawn.ours(drawn.scoring(Full(), terms=terms), by_matrix), drawn.theirs(theirs), 1e-4)
 
 
+@pytest.mark.oracle_of('attention.multi_head:MultiHead', by='torch')
 @pytest.mark.parametrize('seed', SEEDS)
 def test_multi_head_attention_is_that_of_torch(seed):
     """Outputs, weights and gradients by the input; padding, masks and biases; across to another sequence too."""

@@ -33,6 +33,7 @@ def heads_of(weight, width):
     return jnp.asarray(weight.T.reshape(D, N, width))
 
 
+@pytest.mark.oracle_of('attention.delta:Delta', by='transformers, OLMo Hybrid')
 @pytest.mark.parametrize('negative_eigenvalues', [False, True])
 def test_the_gated_delta_rule_is_that_of_olmo_hybrid(negative_eigenvalues):
     torch = pytest.importorskip('torch')
@@ -92,6 +93,7 @@ def test_a_fading_memory_is_the_lightning_attention_of_minimax():
     assert_near(given.reshape(B, T, D), expected)
 
 
+@pytest.mark.oracle_of('attention.delta:Delta', by='transformers, Qwen3-Next')
 def test_the_gated_delta_rule_is_that_of_qwen3_next():
     torch = pytest.importorskip('torch')
     from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextConfig, Qwen3NextGatedDeltaNet
@@ -118,6 +120,7 @@ def test_the_gated_delta_rule_is_that_of_qwen3_next():
     assert_near(ours(spec | PUBLISHED | {'head_norm': norm_of_scaled_queries(H, 1e-6)}, params), output_of(theirs))
 
 
+@pytest.mark.oracle_of('attention.kimi_delta:KimiDelta', by='transformers, Kimi Linear')
 def test_kimi_delta_attention_is_that_of_kimi_linear():
     torch = pytest.importorskip('torch')
     from transformers.models.kimi_linear.modeling_kimi_linear import KimiLinearConfig, KimiLinearDeltaAttention
@@ -146,6 +149,7 @@ def test_kimi_delta_attention_is_that_of_kimi_linear():
     assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
 
 
+@pytest.mark.oracle_of('attention.kimi_delta:KimiDelta', by='transformers, Bailing Hybrid')
 def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_that_of_bailing_hybrid():
     torch = pytest.importorskip('torch')
     from transformers.models.bailing_hybrid import modeling_bailing_hybrid as bailing
@@ -171,6 +175,7 @@ def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_that_of_
     assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
 
 
+@pytest.mark.oracle_of('attention.mlstm:MLSTM', by='transformers, xLSTM')
 def test_mlstm_is_that_of_xlstm_7b():
     torch = pytest.importorskip('torch')
     from transformers.models.xlstm.modeling_xlstm import xLSTMConfig, xLSTMLayer

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.oracle
 F32_RELATIVE = 1e-5  # of the largest element
 
 
+@pytest.mark.oracle_of('attention.fourier:Fourier', by='transformers, FNet')
 @pytest.mark.parametrize('T', [1, 8, 13])
 def test_outputs_are_those_of_transformers(T):
     torch.manual_seed(0)

@@ -23,6 +23,7 @@ B, T, D, WIDTH = 3, 23, 12, 5
 M = 12  # so many heads that no two scores of a query are both zero
 
 
+@pytest.mark.oracle_of('attention.lightning_indexer:LightningIndexer', by='transformers, GLM-5.3-Flash')
 @pytest.mark.parametrize(('pool', 'chosen'), [(1, 4), (2, 6), (3, 3), (4, 8)])
 def test_a_pooled_indexer_chooses_the_keys_that_glm_next_does(pool, chosen):
     """Rows begin with padding of several lengths, before the first block."""

@@ -77,6 +77,7 @@ def layer(p, at, groups):
     }
 
 
+@pytest.mark.oracle_of('attention.mamba2:Mamba2', 'norm.group_rms:GroupRMSNorm', by='transformers, Mamba-2')
 @pytest.mark.parametrize('groups', [1, 2])
 def test_logits_are_those_of_transformers(groups):
     torch = pytest.importorskip('torch')
@@ -103,6 +104,7 @@ def test_logits_are_those_of_transformers(groups):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.oracle_of('attention.side_by_side:SideBySide', by='transformers, Falcon-H1')
 def test_attention_and_mamba2_side_by_side_are_those_of_falcon_h1():
     torch = pytest.importorskip('torch')
     from transformers.models.falcon_h1.modeling_falcon_h1 import FalconH1Config, FalconH1DecoderLayer

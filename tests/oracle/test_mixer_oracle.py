@@ -41,6 +41,7 @@ def paired(array, G, H):
     return rearrange(array, '... (A P G H) -> ... P A G H', A=2, G=G, H=H)
 
 
+@pytest.mark.oracle_of('attention.differential:Differential', by='transformers, DiffLlama')
 @pytest.mark.parametrize('seed', range(3))
 def test_differential_attention_is_that_of_diffllama(seed):
     from transformers.models.diffllama import modeling_diffllama as theirs
@@ -91,6 +92,7 @@ def test_differential_attention_is_that_of_diffllama(seed):
     np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)
 
 
+@pytest.mark.oracle_of('attention.latent:Latent', by='transformers, DeepSeek-V3')
 @pytest.mark.parametrize('seed', range(3))
 def test_latent_attention_is_that_of_deepseek(seed):
     from transformers.models.deepseek_v3 import modeling_deepseek_v3 as theirs
