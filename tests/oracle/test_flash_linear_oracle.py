@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mixers against recorded outputs and gradients of layers of flash-linear-attention; see `recorded/flash_linear.py`."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.types import LayerContext
+
+pytestmark = pytest.mark.oracle
+RECORDED = Path(__file__).parent / 'recorded' / 'flash_linear.npz'
+F32_RELATIVE = 1e-5  # of the largest element
+D, N, H = 16, 2, 8
+SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True, 'bias': False}
+SILU, SIGMOID = {'use': 'jax.nn:silu'}, {'use': 'jax.nn:sigmoid'}
+
+
+class Theirs:
+    """What was recorded of a layer: x, dy, y, dx, and its parameters by our axes."""
+
+    def __init__(self, name: str) -> None:
+        with np.load(RECORDED) as file:
+            self.x, self.dy, self.y, self.dx = (file[at] for at in ('x', 'dy', f'{name}/y', f'{name}/dx'))
+            own = f'{name}/params/'
+            self.params = {at.removeprefix(own): file[at] for at in file.files if at.startswith(own)}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return a parameter; a matrix as [in, out]."""
+        return self.params[name].T
+
+    def heads(self, name: str, heads: int = N) -> np.ndarray:
+        """Return a matrix as [in, heads, width]."""
+        return self[name].reshape(self[name].shape[0], heads, -1)
+
+    def projections(self, **heads: int) -> dict[str, np.ndarray]:
+        """Return query, key, value and output."""
+        made = {name: self.heads(f'{name[0]}_proj.weight', heads.get(name, N)) for name in ('query', 'key', 'value')}
+        output = self['o_proj.weight']
+        return made | {'output': output.reshape(N, -1, output.shape[-1])}
+
+    def convolution(self) -> dict[str, np.ndarray]:
+        """Return the taps of the convolutions of queries, keys and values."""
+        return {'output': np.concatenate([self.params[f'{name}_conv1d.weight'][:, 0].T for name in 'qkv'], axis=-1)}
+
+
+def assert_same(theirs: Theirs, spec: dict[str, Any], params: dict[str, Any]) -> None:
+    """Compare outputs, and gradients by the input."""
+    module, params = build(spec)(), jax.tree.map(jnp.asarray, params)
+    context = LayerContext(jnp.broadcast_to(jnp.arange(theirs.x.shape[1]), theirs.x.shape[:2]))
+
+    def run(x: Any) -> Any:
+        y = module.apply({'params': params}, x, context, False)
+        return (theirs.dy * y).sum(), y
+
+    dx, y = jax.jit(jax.grad(run, has_aux=True))(jnp.asarray(theirs.x))
+    for given, expected in ((y, theirs.y), (dx, theirs.dx)):
+        np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
+
+
+def rms(scale: float = 1.0) -> dict[str, Any]:
+    """Return their norm, of heads which are ours times the root of `scale`."""
+    return {'use': 'norm.rms:RMSNorm', 'epsilon': 1e-5 * scale}
+
+
+@pytest.mark.oracle_of('attention.gated_linear:GatedLinear', by='flash-linear-attention')
+def test_gated_linear_attention():
+    theirs = Theirs('gated_linear')
+    params = theirs.projections() | {
+        'decay_down': theirs['gk_proj.0.weight'],
+        'decay_up': theirs.heads('gk_proj.1.weight'),
+        'decay_bias': theirs['gk_proj.1.bias'].reshape(N, -1),
+        'gate': theirs.heads('g_proj.weight'),
+        'head_norm': {'scale': theirs['g_norm_swish_gate.weight']},
+    }
+    spec = {'use': 'attention.gated_linear:GatedLinear', 'heads': N, 'head_width': 4, 'value_width': H}
+    assert_same(theirs, spec | {'decay_rank': 3, 'chunk': 8, 'head_norm': rms()}, params)
+
+
+@pytest.mark.oracle_of('attention.hgrn2:HGRN2', by='flash-linear-attention')
+def test_hgrn2():
+    theirs = Theirs('hgrn2')
+    names = {'query': 'q_proj', 'key': 'f_proj', 'value': 'i_proj'}
+    params = {ours: theirs.heads(f'{name}.weight') for ours, name in names.items()} | {
+        'output_norm': {'scale': theirs['g_norm.weight']},
+        'output': theirs['o_proj.weight'].reshape(N, H, D),
+    }
+    # They divide queries by the root of the width of a head.
+    spec = {'use': 'attention.hgrn2:HGRN2', 'heads': N, 'chunk': 8, 'output_norm': rms(H)}
+    assert_same(theirs, spec, params)
+
+
+@pytest.mark.oracle_of('attention.retention:Retention', by='flash-linear-attention')
+def test_retention():
+    theirs = Theirs('retention')
+    params = theirs.projections() | {
+        'gate': theirs.heads('g_proj.weight'),
+        'head_norm': {'scale': theirs['g_norm_swish_gate.weight']},
+    }
+    spec = {'use': 'attention.retention:Retention', 'heads': N, 'value_width': 12, 'chunk': 8, 'head_norm': rms()}
+    assert_same(theirs, spec, params)
+
+
+@pytest.mark.oracle_of('attention.delta_product:DeltaProduct', by='flash-linear-attention')
+def test_gated_delta_product():
+    theirs, updates = Theirs('delta_product'), 3
+    params = theirs.projections(key=updates * N, value=updates * N) | {
+        'convolution': theirs.convolution(),
+        'write': theirs['b_proj.weight'],
+        'step': theirs['a_proj.weight'],
+        'step_bias': theirs['dt_bias'],
+        'log_rate': theirs['A_log'],
+        'gate': theirs.heads('g_proj.weight'),
+        'head_norm': {'scale': theirs['o_norm.weight']},
+    }
+    spec = {'use': 'attention.delta_product:DeltaProduct', 'heads': N, 'value_width': 6, 'updates': updates}
+    settings = {'convolution': SHORT, 'gate': SILU, 'chunk': 8, 'head_norm': rms(H)}
+    assert_same(theirs, spec | settings, params)
+
+
+@pytest.mark.oracle_of('attention.gated_delta2:GatedDelta2', by='flash-linear-attention')
+def test_gated_delta_net_2():
+    theirs = Theirs('gated_delta2')
+    params = theirs.projections() | {
+        'convolution': theirs.convolution(),
+        'erase': theirs.heads('b_proj.weight'),
+        'write': theirs.heads('w_proj.weight'),
+        'step_down': theirs['f_proj.0.weight'],
+        'step_up': theirs.heads('f_proj.1.weight'),
+        'step_bias': theirs['dt_bias'].reshape(N, H),
+        'log_rate': theirs['A_log'],
+        'gate_down': theirs['g_proj.0.weight'],
+        'gate_up': theirs.heads('g_proj.1.weight'),
+        'head_norm': {'scale': theirs['o_norm.weight']},
+    }
+    spec = {'use': 'attention.gated_delta2:GatedDelta2', 'heads': N, 'value_width': 6, 'decay_rank': 6, 'gate_rank': 6}
+    settings = {'convolution': SHORT, 'gate': SIGMOID, 'chunk': 8, 'head_norm': rms(H)}
+    assert_same(theirs, spec | settings, params)
+
+
+SCORED = {
+    'kernel': {'use': 'attention.plain:Plain'},
+    'mask': {'use': 'ops.mask:Causal'},
+    'position': {'use': 'position.none:NoPosition'},
+}
+
+
+@pytest.mark.oracle_of('attention.path:PaTH', by='flash-linear-attention')
+def test_path_attention():
+    theirs = Theirs('path')
+    params = theirs.projections() | {
+        'reflect_down': theirs['w_proj.0.weight'],
+        'reflect_up': theirs.heads('w_proj.1.weight'),
+        'convolution': {'output': theirs.params['w_conv1d.weight'][:, 0].T},
+        'write': theirs['bt_proj.weight'],
+        'write_bias': theirs['bt_proj.bias'],
+    }
+    spec = {'use': 'attention.path:PaTH', 'heads': N, 'rank': 32, 'convolution': SHORT | {'size': 3}, 'chunk': 8}
+    assert_same(theirs, spec | SCORED, params)
+
+
+@pytest.mark.oracle_of('score.forget_gate:ForgetGate', by='flash-linear-attention')
+def test_forgetting_attention():
+    theirs = Theirs('forgetting')
+    forget = {'kernel': theirs['f_proj.weight'], 'bias': theirs['f_proj.bias']}
+    spec = {'use': 'attention.multi_head:MultiHead', 'heads': N, 'key_value_heads': 1}
+    spec |= {'terms': [{'use': 'score.forget_gate:ForgetGate'}]}
+    assert_same(theirs, spec | SCORED, theirs.projections(key=1, value=1) | {'term_0': forget})
+
+
+@pytest.mark.oracle_of('attention.rwkv7:RWKV7', by='flash-linear-attention')
+def test_rwkv7():
+    theirs = Theirs('rwkv7')
+    shares = {'query': 'r', 'decay': 'w', 'key': 'k', 'value': 'v', 'rate': 'a', 'gate': 'g'}
+    ranks = {'decay': 'w', 'rate': 'a', 'gate': 'g'}
+
+    def by_head(name: str) -> np.ndarray:
+        return theirs.params[name].reshape(N, H)
+
+    params = {
+        **{f'{ours}_share': 1 - theirs.params[f'x_{name}'][0, 0] for ours, name in shares.items()},
+        **{ours: theirs.heads(f'{name}_proj.weight') for ours, name in (('query', 'r'), ('key', 'k'), ('value', 'v'))},
+        **{f'{ours}_down': theirs[f'{name}_lora.lora.0.weight'] for ours, name in ranks.items()},
+        **{f'{ours}_up': theirs.heads(f'{name}_lora.lora.2.weight') for ours, name in ranks.items()},
+        **{f'{ours}_bias': by_head(f'{ranks[ours]}_lora.lora.2.bias') for ours in ('decay', 'rate')},
+        **{ours: by_head(name) for ours, name in (('find', 'k_k'), ('write', 'k_a'), ('bonus', 'r_k'))},
+        'merged_norm': {'scale': theirs['g_norm.weight'], 'bias': theirs['g_norm.bias']},
+        'output': theirs['o_proj.weight'].reshape(N, H, D),
+    }
+    norm = {'use': 'norm.group:GroupNorm', 'groups': N, 'epsilon': 1e-5 * H}
+    sizes = {'decay_rank': 3, 'gate_rank': 4, 'rate_rank': 5, 'value_rank': None, 'chunk': 8}
+    spec = {'use': 'attention.rwkv7:RWKV7', 'heads': N, 'head_norm': None, 'merged_norm': norm}
+    assert_same(theirs, spec | sizes, params)
