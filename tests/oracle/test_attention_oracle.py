@@ -209,3 +209,36 @@ def converted(theirs, N, H, bias):
         params |= {f'{name}_bias': biases[number] for number, name in enumerate(('query', 'key', 'value'))}
         params['output_bias'] = theirs.out_proj.bias.detach().numpy()
     return jax.tree.map(jnp.array, params)
+
+
+@pytest.mark.oracle_of('attention.persistent_memory:PersistentMemory', by='torch')
+@pytest.mark.parametrize('causal', [True, False])
+def test_one_persistent_key_and_value_are_the_trained_ones_of_torch(causal):
+    """Their `bias_k` and `bias_v` are attended to after the tokens, which changes nothing; with padding."""
+    random, (B, T, N, H) = np.random.default_rng(0), (2, 7, 3, 4)
+    theirs = torch.nn.MultiheadAttention(N * H, N, bias=False, batch_first=True, add_bias_kv=True)
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(torch.tensor(random.normal(size=parameter.shape, scale=0.5)))
+    x, direction = (random.normal(size=(B, T, N * H)).astype(np.float32) for _ in range(2))
+    present = np.arange(T) < np.array([[T], [4]])
+    leaf = torch.tensor(x, requires_grad=True)
+    closed = torch.tensor(np.arange(T) > np.arange(T)[:, None]) if causal else None
+    expected, _ = theirs(leaf, leaf, leaf, key_padding_mask=torch.tensor(~present), attn_mask=closed)
+    (torch.tensor(direction * present[..., None]) * expected).sum().backward()
+
+    spec = {
+        'use': 'attention.persistent_memory:PersistentMemory', 'heads': N, 'count': 1,
+        'kernel': {'use': 'attention.plain:Plain'}, 'position': {'use': 'position.none:NoPosition'},
+        'mask': {'use': 'ops.mask:Causal' if causal else 'ops.mask:Full'},
+    }  # fmt: skip
+    own = {f'memory_{name}': getattr(theirs, f'bias_{name[0]}').detach().numpy() for name in ('key', 'value')}
+    params = converted(theirs, N, H, False) | {name: jnp.array(leaf.reshape(1, N, H)) for name, leaf in own.items()}
+    context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array(present, int))
+
+    def run(x):
+        y = build(spec)().apply({'params': params}, x, context, False)
+        return (direction * present[..., None] * y).sum(), y
+
+    gradient, y = jax.jit(jax.grad(run, has_aux=True))(x)
+    assert_all_near([y[present], gradient], [expected.detach().numpy()[present], leaf.grad.numpy()])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Differential and latent attention beside the modules of `transformers`, on copied weights and random settings."""
+"""Mixers against the attention modules of `transformers`, on copied weights and random settings."""
 
 import jax
 import jax.numpy as jnp
@@ -152,3 +152,52 @@ def test_latent_attention_is_that_of_deepseek(seed):
         'norm': {'use': 'norm.rms:RMSNorm'},
     }
     np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)
+
+
+@pytest.mark.oracle_of('attention.segment_memory:SegmentMemory', by='transformers, XLNet')
+@pytest.mark.oracle_of('position.transformer_xl:TransformerXL', by='transformers, XLNet')
+@pytest.mark.parametrize('memory', [3, 4])
+def test_segment_recurrence_is_that_of_xlnet(memory):
+    """Segment after segment, with a memory of earlier tokens, as in Transformer-XL; outputs and gradients by x."""
+    from transformers.models.xlnet import modeling_xlnet as theirs
+
+    N, H, D, length = 2, 4, 8, 4
+    settings = {'d_model': D, 'n_head': N, 'd_head': H, 'd_inner': 8, 'n_layer': 1, 'vocab_size': 8}
+    model = theirs.XLNetModel(theirs.XLNetConfig(**settings, attn_type='uni', clamp_len=-1)).eval()
+    module = model.layer[0].rel_attn
+    module.layer_norm = torch.nn.Identity()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for leaf in module.parameters():
+            leaf.normal_(std=0.5)
+    x, dy = (torch.randn(B, T, D) for _ in range(2))
+    x.requires_grad_()
+    mixed = []
+    for start in range(0, T, length):
+        segment = x[:, start : start + length].transpose(0, 1)
+        held = x[:, max(start - memory, 0) : start].transpose(0, 1).detach()
+        queries, keys = len(segment), len(held) + len(segment)
+        waves = model.relative_positional_encoding(queries, keys, bsz=B)
+        later = torch.ones(queries, keys).triu(1 + len(held))[..., None, None]
+        y = module(segment, None, later, None, waves, None, mems=held if len(held) else None)[0]
+        mixed.append((y - segment).transpose(0, 1))
+    expected = torch.cat(mixed, dim=1)
+    expected.backward(dy)
+
+    p = {name: leaf.detach().numpy() for name, leaf in module.named_parameters()}
+    position = {'content_bias': p['r_w_bias'], 'position_bias': p['r_r_bias'], 'projection': p['r'].reshape(D, N * H)}
+    params = {'query': p['q'], 'key': p['k'], 'value': p['v'], 'output': np.moveaxis(p['o'], 0, -1)}
+    spec = {
+        'use': 'attention.segment_memory:SegmentMemory',
+        'heads': N,
+        'length': length,
+        'memory': memory,
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': {'use': 'position.transformer_xl:TransformerXL', 'width': D, 'head_width': H},
+    }
+    params = jax.tree.map(jnp.asarray, params | {'position': position})
+    run = jax.jit(lambda x: build(spec)().apply({'params': params}, x, CONTEXT, False))
+    y, pull = jax.vjp(run, jnp.asarray(x.detach().numpy()))
+    np.testing.assert_allclose(y, expected.detach(), atol=ABSOLUTE)
+    np.testing.assert_allclose(pull(jnp.asarray(dy.numpy()))[0], x.grad, atol=ABSOLUTE)
