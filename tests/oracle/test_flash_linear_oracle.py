@@ -2,65 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixers against recorded outputs and gradients of layers of flash-linear-attention; see `recorded/flash_linear.py`."""
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from saccade.build import build
-from saccade.types import LayerContext
+import recorded_layers
+from recorded_layers import assert_same
 
 pytestmark = pytest.mark.oracle
-RECORDED = Path(__file__).parent / 'recorded' / 'flash_linear.npz'
-F32_RELATIVE = 1e-5  # of the largest element
 D, N, H = 16, 2, 8
 SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True, 'bias': False}
+Theirs = partial(recorded_layers.Theirs, 'flash_linear', heads=N)
 SILU, SIGMOID = {'use': 'jax.nn:silu'}, {'use': 'jax.nn:sigmoid'}
-
-
-class Theirs:
-    """What was recorded of a layer: x, dy, y, dx, and its parameters by our axes."""
-
-    def __init__(self, name: str) -> None:
-        with np.load(RECORDED) as file:
-            self.x, self.dy, self.y, self.dx = (file[at] for at in ('x', 'dy', f'{name}/y', f'{name}/dx'))
-            own = f'{name}/params/'
-            self.params = {at.removeprefix(own): file[at] for at in file.files if at.startswith(own)}
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        """Return a parameter; a matrix as [in, out]."""
-        return self.params[name].T
-
-    def heads(self, name: str, heads: int = N) -> np.ndarray:
-        """Return a matrix as [in, heads, width]."""
-        return self[name].reshape(self[name].shape[0], heads, -1)
-
-    def projections(self, **heads: int) -> dict[str, np.ndarray]:
-        """Return query, key, value and output."""
-        made = {name: self.heads(f'{name[0]}_proj.weight', heads.get(name, N)) for name in ('query', 'key', 'value')}
-        output = self['o_proj.weight']
-        return made | {'output': output.reshape(N, -1, output.shape[-1])}
-
-    def convolution(self) -> dict[str, np.ndarray]:
-        """Return the taps of the convolutions of queries, keys and values."""
-        return {'output': np.concatenate([self.params[f'{name}_conv1d.weight'][:, 0].T for name in 'qkv'], axis=-1)}
-
-
-def assert_same(theirs: Theirs, spec: dict[str, Any], params: dict[str, Any]) -> None:
-    """Compare outputs, and gradients by the input."""
-    module, params = build(spec)(), jax.tree.map(jnp.asarray, params)
-    context = LayerContext(jnp.broadcast_to(jnp.arange(theirs.x.shape[1]), theirs.x.shape[:2]))
-
-    def run(x: Any) -> Any:
-        y = module.apply({'params': params}, x, context, False)
-        return (theirs.dy * y).sum(), y
-
-    dx, y = jax.jit(jax.grad(run, has_aux=True))(jnp.asarray(theirs.x))
-    for given, expected in ((y, theirs.y), (dx, theirs.dx)):
-        np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
 def rms(scale: float = 1.0) -> dict[str, Any]:
@@ -88,7 +42,7 @@ def test_hgrn2():
     names = {'query': 'q_proj', 'key': 'f_proj', 'value': 'i_proj'}
     params = {ours: theirs.heads(f'{name}.weight') for ours, name in names.items()} | {
         'output_norm': {'scale': theirs['g_norm.weight']},
-        'output': theirs['o_proj.weight'].reshape(N, H, D),
+        'output': theirs.output('o_proj.weight'),
     }
     # They divide queries by the root of the width of a head.
     spec = {'use': 'attention.hgrn2:HGRN2', 'heads': N, 'chunk': 8, 'output_norm': rms(H)}
@@ -190,7 +144,7 @@ def test_rwkv7():
         **{f'{ours}_bias': by_head(f'{ranks[ours]}_lora.lora.2.bias') for ours in ('decay', 'rate')},
         **{ours: by_head(name) for ours, name in (('find', 'k_k'), ('write', 'k_a'), ('bonus', 'r_k'))},
         'merged_norm': {'scale': theirs['g_norm.weight'], 'bias': theirs['g_norm.bias']},
-        'output': theirs['o_proj.weight'].reshape(N, H, D),
+        'output': theirs.output('o_proj.weight'),
     }
     norm = {'use': 'norm.group:GroupNorm', 'groups': N, 'epsilon': 1e-5 * H}
     sizes = {'decay_rank': 3, 'gate_rank': 4, 'rate_rank': 5, 'value_rank': None, 'chunk': 8}
