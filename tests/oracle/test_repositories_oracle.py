@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention against recorded outputs and gradients of the code of its papers' authors; see `recorded/authors.py`."""
+"""Attention against recorded outputs and gradients of public repositories; see `recorded/repositories.py`."""
 
 from functools import partial
 from typing import Any
@@ -11,8 +11,8 @@ import recorded_layers
 from recorded_layers import assert_same
 
 pytestmark = pytest.mark.oracle
-D, N, H, R = 16, 4, 6, 2
-Theirs = partial(recorded_layers.Theirs, 'authors')
+T, D, N, H, R = 13, 16, 4, 6, 2
+Theirs = partial(recorded_layers.Theirs, 'repositories')
 CAUSAL = {'kernel': {'use': 'attention.plain:Plain'}, 'mask': {'use': 'ops.mask:Causal'}}
 ROTARY = CAUSAL | {'position': {'use': 'position.rotary:Rotary'}}
 UNROTATED = CAUSAL | {'position': {'use': 'position.none:NoPosition'}}
@@ -129,3 +129,81 @@ def test_value_residuals():
     block |= {'mixer': mixer | ROTARY | {'head_width': H}}
     spec = {'use': 'model.stack:Stack', 'block': block, 'layers': 3, 'run': {'use': 'model.stack:Unrolled'}}
     assert_same(theirs, spec, {'pattern_0': {'mixer': stacked}})
+
+
+@pytest.mark.oracle_of('attention.exclusive:Exclusive', by='openai/parameter-golf')
+def test_exclusive_attention():
+    """With normalised queries and keys. They rotate as in `test_tensor_product_attention`."""
+    theirs = Theirs('exclusive', N)
+    query, key, value = (theirs.heads(f'c_{name}.weight', count) for name, count in (('q', N), ('k', 2), ('v', 2)))
+    query, key = (np.roll(kernel, D // N // 2, axis=-1) for kernel in (query, key))
+    params = {'query': query, 'key': key, 'value': value, 'output': theirs.output('proj.weight')}
+    norm = {'use': 'norm.rms:RMSNorm', 'scale': False, 'epsilon': float(np.finfo(np.float32).eps)}
+    spec = {'use': 'attention.exclusive:Exclusive', 'heads': N, 'key_value_heads': 2, 'share': 1.0, 'head_norm': norm}
+    assert_same(theirs, spec | ROTARY, params)
+
+
+@pytest.mark.oracle_of('attention.dense_synthesizer:DenseSynthesizer', by='10-zin/Synthesizer')
+def test_a_dense_synthesizer():
+    """Their two matrices before the activation are one of ours, and the table of positions is that of every head."""
+    theirs = Theirs('synthesizer/dense', N)
+    params = {
+        'query': theirs.heads('w_qs.weight') @ theirs['attention.w_1.weight'],
+        'position_key': np.repeat(theirs.params['attention.w_2.weight'][:, None], N, axis=1),
+        'value': theirs.heads('w_vs.weight'),
+        'output': theirs.output('fc.weight'),
+    }
+    spec = {'use': 'attention.dense_synthesizer:DenseSynthesizer', 'heads': N, 'head_width': H, 'length': T + 2}
+    assert_same(theirs, spec | CAUSAL, params)
+
+
+@pytest.mark.oracle_of('attention.random_synthesizer:RandomSynthesizer', by='10-zin/Synthesizer')
+def test_a_random_synthesizer():
+    theirs = Theirs('synthesizer/random', N)
+    params = {
+        'position_query': np.moveaxis(theirs.params['attention.random_attn'][0], 0, 1),
+        'value': theirs.heads('w_vs.weight'),
+        'output': theirs.output('fc.weight'),
+    }
+    spec = {'use': 'attention.random_synthesizer:RandomSynthesizer', 'heads': N, 'head_width': H, 'length': T + 2}
+    assert_same(theirs, spec | CAUSAL, params)
+
+
+@pytest.mark.oracle_of('attention.moba:MoBA', by='MoonshotAI/MoBA')
+def test_moba():
+    kernel = {'kernel': {'use': 'attention.moba:MoBA', 'block': 3, 'chosen': 3}}
+    theirs, spec = Theirs('moba', N), {'use': 'attention.multi_head:MultiHead', 'heads': N, 'head_width': H}
+    assert_same(theirs, spec | UNROTATED | kernel, theirs.projections())
+
+
+def of_x_transformers(theirs: recorded_layers.Theirs) -> dict[str, Any]:
+    """Return query, key, value and output."""
+    made = {name: theirs.heads(f'to_{name[0]}.weight') for name in ('query', 'key', 'value')}
+    return made | {'output': theirs.output('to_out.weight')}
+
+
+@pytest.mark.oracle_of('attention.selective:Selective', by='x-transformers')
+def test_selective_attention():
+    theirs, spec = Theirs('selective', N), {'use': 'attention.selective:Selective', 'heads': N, 'head_width': H}
+    assert_same(theirs, spec | UNROTATED, of_x_transformers(theirs))
+
+
+@pytest.mark.oracle_of('position.cope:CoPE', by='x-transformers')
+def test_contextual_positions():
+    """They do not scale the product of a query and a position."""
+    theirs = Theirs('contextual', N)
+    position = {'table': theirs.params['attend.cope.pos_emb'] * H**0.5}
+    spec = {'use': 'attention.multi_head:MultiHead', 'heads': N, 'head_width': H}
+    spec |= CAUSAL | {'position': {'use': 'position.cope:CoPE', 'counts': 5, 'head_width': H}}
+    assert_same(theirs, spec, of_x_transformers(theirs) | {'position': position})
+
+
+@pytest.mark.oracle_of('softmax.talking_heads:TalkingHeads', by='x-transformers')
+def test_talking_heads():
+    """They add the mixed scores to the scores."""
+    theirs = Theirs('talking_heads', N)
+    before, after = (theirs.params[f'attend.{of}_softmax_talking_heads.weight'][..., 0, 0].T for of in ('pre', 'post'))
+    kernel = {'use': 'attention.plain:Plain', 'softmax': {'use': 'softmax.talking_heads:TalkingHeads'}}
+    spec = {'use': 'attention.multi_head:MultiHead', 'heads': N, 'head_width': H}
+    params = {'kernel': {'softmax': {'before': np.eye(N, dtype=np.float32) + before, 'after': after}}}
+    assert_same(theirs, spec | UNROTATED | {'kernel': kernel}, of_x_transformers(theirs) | params)

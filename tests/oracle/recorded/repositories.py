@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Record outputs and gradients of attention by its papers' authors, for drawn parameters, in `authors.npz`.
+"""Record outputs and gradients of attention in public repositories, for drawn parameters, in `repositories.npz`.
 
-    python tests/oracle/recorded/authors.py CHECKOUTS
+    python tests/oracle/recorded/repositories.py CHECKOUTS
 
-CHECKOUTS is a folder with a copy of each repository of `COMMITS`, by its name without the owner. Only the classes and
-functions that are named here run. Where they call FlashAttention, torch's attention runs; bfloat16 is float32.
+CHECKOUTS is a folder with a copy of each repository of `COMMITS`, by its name without the owner. Most are by a paper's
+authors. Only the classes and functions that are named here run. Where they call FlashAttention, torch's attention runs;
+bfloat16 is float32. `x_transformers` is the package of that name, 2.31.10.
 """
 
 import ast
@@ -23,12 +24,16 @@ from einops import repeat
 from torch import nn
 from torch.nn import functional
 from transformers.models.llama import modeling_llama
+from x_transformers.x_transformers import Attention
 
 COMMITS = {
+    '10-zin/Synthesizer': '1414f454032a45a194831984a4ba63d0648323bb',
     'Dao-AILab/grouped-latent-attention': '17889dbb4612182a4b7b92315ca11bf76ddaadef',
+    'MoonshotAI/MoBA': '61e456bc956c5a25fd9c84e5496b661329cb1b72',
     'NVIDIA/ngpt': 'ed19eb232380d41a9d71024b58d2403937d8f2c9',
     'Zcchill/Value-Residual-Learning': '95652f64aba7db6c095f4e92eafb9e76e6ed9e02',
     'facebookresearch/RAM': 'e6f051fbcfaef4cab69bf2ea1b25f500f94c0c64',
+    'openai/parameter-golf': '4908dc46f21ed3fdd08d2fdca285deb2194b9599',
     'tensorgi/TPA': '3d7f51deb97b8f51cd799c632fe2e417a3c2662c',
 }
 B, T, D, N, H, R = 2, 13, 16, 4, 6, 2
@@ -41,7 +46,8 @@ LLAMA = {
 def flash(q: Any, k: Any, v: Any, causal: bool = True, softmax_scale: float | None = None, **_: Any) -> Any:
     """Return attention of heads after tokens."""
     heads = (x.transpose(1, 2) for x in (q, k, v))
-    return functional.scaled_dot_product_attention(*heads, is_causal=causal, scale=softmax_scale).transpose(1, 2)
+    options = {'is_causal': causal, 'scale': softmax_scale, 'enable_gqa': True}
+    return functional.scaled_dot_product_attention(*heads, **options).transpose(1, 2)
 
 
 def taken(file: str, names: str, **more: Any) -> SimpleNamespace:
@@ -139,11 +145,66 @@ def value_residual() -> tuple[nn.Module, Callable[[Any], Any]]:
     return layers, run
 
 
+def exclusive() -> tuple[nn.Module, Callable[[Any], Any]]:
+    """With gains of 1."""
+    made = taken(
+        'parameter-golf/records/track_10min_16mb/2026-03-20_11L_EfficientPartialXSA_FA3_SWA120/train_gpt.py',
+        'Rotary apply_rotary_emb CastedLinear CausalSelfAttention',
+        Tensor=torch.Tensor,
+        flash_attn_3_func=flash,
+    )
+    layer = made.CausalSelfAttention(D, N, 2, 1e4, 1.0)
+    layer.use_xsa = True
+    layer.q_gain.requires_grad_(False)
+    return layer, layer
+
+
+def synthesizer(kind: str) -> tuple[nn.Module, Callable[[Any], Any]]:
+    """For T + 2 positions; without the residual connection and its norm."""
+    names = 'DenseAttention RandomAttention'
+    attention = taken('Synthesizer/synth/synthesizer/modules.py', names)
+    made = taken('Synthesizer/synth/synthesizer/sub_layers.py', 'MultiHeadAttention', **vars(attention))
+    layer = made.MultiHeadAttention(T + 2, 1, N, D, H, H, kind).eval()
+    layer.layer_norm = nn.Identity()
+    if kind == 'dense':
+        layer.attention = attention.DenseAttention(T + 2, H, H).eval()
+    else:
+        layer.attention.random_attn = nn.Parameter(layer.attention.random_attn)
+    mask = torch.ones(1, T, T).tril()
+    return layer, lambda x: layer(x, x, x, mask)[0] - x
+
+
+def moba() -> tuple[nn.Module, Callable[[Any], Any]]:
+    """Between projections."""
+    attend = taken('MoBA/moba/moba_naive.py', 'moba_attn_varlen_naive').moba_attn_varlen_naive
+    layer = nn.ModuleDict({name: nn.Linear(D, N * H, bias=False) for name in ('q_proj', 'k_proj', 'v_proj')})
+    layer['o_proj'] = nn.Linear(N * H, D, bias=False)
+    ends = torch.arange(B + 1) * T
+
+    def run(x: Any) -> Any:
+        heads = (layer[f'{name}_proj'](x).reshape(B * T, N, H) for name in 'qkv')
+        return layer['o_proj'](attend(*heads, ends, T, 3, 3).reshape(B, T, N * H))
+
+    return layer, run
+
+
+def x_transformers(**settings: Any) -> tuple[nn.Module, Callable[[Any], Any]]:
+    layer = Attention(D, heads=N, dim_head=H, causal=True, **settings)
+    return layer, layer
+
+
 LAYERS = {
+    'contextual': lambda: x_transformers(use_cope=True, cope_max_pos=5),
+    'exclusive': exclusive,
     'grouped_latent': lambda: grouped('GLA'),
     'grouped_tied': lambda: grouped('GTA'),
+    'moba': moba,
     'multi_token': multi_token,
     'normalized': normalized,
+    'selective': lambda: x_transformers(selective=True),
+    'synthesizer/dense': lambda: synthesizer('dense'),
+    'synthesizer/random': lambda: synthesizer('random'),
+    'talking_heads': lambda: x_transformers(pre_talking_heads=True, post_talking_heads=True),
     'tensor_product': tensor_product,
     'value_residual': value_residual,
 }
@@ -159,7 +220,8 @@ def record() -> dict[str, np.ndarray]:
         with torch.no_grad():
             for path, parameter in layer.named_parameters():
                 # The papers have no biases.
-                parameter.normal_(std=0.0 if path.endswith('.bias') else 0.3)
+                if parameter.requires_grad:
+                    parameter.normal_(std=0.0 if path.endswith('.bias') else 0.3)
             if name == 'grouped_latent':
                 layer.kv_norm_2.weight.copy_(layer.kv_norm_1.weight)
         y = run(own)
