@@ -13,6 +13,11 @@ from recorded_layers import assert_same
 pytestmark = pytest.mark.oracle
 D, N, H = 16, 2, 8
 SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True, 'bias': False}
+SCORED = {
+    'kernel': {'use': 'attention.plain:Plain'},
+    'mask': {'use': 'ops.mask:Causal'},
+    'position': {'use': 'position.none:NoPosition'},
+}
 Theirs = partial(recorded_layers.Theirs, 'flash_linear', heads=N)
 SILU, SIGMOID = {'use': 'jax.nn:silu'}, {'use': 'jax.nn:sigmoid'}
 
@@ -97,11 +102,24 @@ def test_gated_delta_net_2():
     assert_same(theirs, spec | settings, params)
 
 
-SCORED = {
-    'kernel': {'use': 'attention.plain:Plain'},
-    'mask': {'use': 'ops.mask:Causal'},
-    'position': {'use': 'position.none:NoPosition'},
-}
+@pytest.mark.oracle_of('attention.native_sparse:NativeSparse', by='flash-linear-attention')
+def test_native_sparse_attention():
+    """Its three branches share keys and values, and a compressed block is a mean.
+
+    Our network takes a mean m of half of the features, the others of which are zero: gelu(m) - gelu(-m) = m.
+    """
+    theirs, heads, length, half = Theirs('native_sparse', heads=16), 16, 4, np.eye(H // 2)
+    zero = np.zeros_like(half)
+    mean = np.tile(np.block([[half, -half], [zero, zero]]) / length, (length, 1, 1))
+    params = theirs.projections(key=1, value=1)
+    params |= {name: np.repeat(params[name], 3, axis=1) for name in ('key', 'value')}
+    params['branch_gate'] = theirs['g_proj.weight'].reshape(D, heads, 3)
+    for name in ('compressed_key', 'compressed_value'):
+        params[f'{name}_places'] = np.zeros((length, H))
+        params |= {f'{name}_1': mean, f'{name}_2': np.block([[half, zero], [-half, zero]])}
+    params = {name: leaf.astype(np.float32) for name, leaf in params.items()}
+    spec = {'use': 'attention.native_sparse:NativeSparse', 'heads': heads, 'key_value_heads': 1, 'head_width': H}
+    assert_same(theirs, spec | SCORED | {'length': 4, 'stride': 4, 'block': 4, 'chosen': 4, 'window': 5}, params)
 
 
 @pytest.mark.oracle_of('attention.path:PaTH', by='flash-linear-attention')

@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ['TRITON_INTERPRET'] = '1'
@@ -30,11 +31,12 @@ Autotuner.__init__ = lambda self, fn, names, configs, _, *more, **named: tuned(
 )
 
 from fla import layers  # noqa: E402
-from fla.layers import gated_deltaproduct, gdn2, path_attn, rwkv7  # noqa: E402
+from fla.layers import gated_deltaproduct, gdn2, nsa, path_attn, rwkv7  # noqa: E402
 from fla.modules.l2norm import l2norm  # noqa: E402
 from fla.ops.gated_delta_rule.naive import naive_recurrent_gated_delta_rule  # noqa: E402
 from fla.ops.gdn2.naive import naive_recurrent_gdn2  # noqa: E402
 from fla.ops.generalized_delta_rule.dplr.naive import dplr_recurrence  # noqa: E402
+from fla.ops.nsa import naive as nsa_naive  # noqa: E402
 from fla.ops.path_attn.naive import naive_path_attn  # noqa: E402
 
 COMMIT = 'bc3b101dcb713ddc5bd8924b66754eb68b5ccf89'
@@ -47,6 +49,9 @@ LAYERS = {
         hidden_size=D, head_dim=H, num_heads=N, expand_v=0.75, num_householder=3
     ).eval(),
     'gated_delta2': lambda: layers.GatedDeltaNet2(hidden_size=D, head_dim=H, num_heads=N, expand_v=0.75).eval(),
+    'native_sparse': lambda: layers.NativeSparseAttention(
+        hidden_size=D, num_heads=16, num_kv_heads=1, head_dim=H, block_size=4, block_counts=4, window_size=5
+    ),
     'path': lambda: layers.PaTHAttention(hidden_size=D, num_heads=N),
     'forgetting': lambda: layers.ForgettingAttention(hidden_size=D, num_heads=N, num_kv_heads=1),
     'rwkv7': lambda: layers.RWKV7Attention(
@@ -76,10 +81,26 @@ def path(*, g: None, cu_seqlens: None, **given: Any) -> Any:
     return naive_path_attn(**given, g=torch.zeros(B, T, N), scale=H**-0.5), None
 
 
+def window(q: Any, k: Any, v: Any, causal: bool, window_size: tuple[int, int]) -> Any:
+    """Return torch's attention in place of FlashAttention's."""
+    near = torch.ones(T, T, dtype=torch.bool).tril().triu(-window_size[0])
+    heads = (x.transpose(1, 2) for x in (q, k, v))
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend(*heads, attn_mask=near, enable_gqa=True).transpose(1, 2)
+
+
+def softmax(x: Any, dim: int) -> Any:
+    """Return zeros for a row of -inf, of which torch's gradient is NaN."""
+    none = (x == -torch.inf).all(dim=dim, keepdim=True)
+    return torch.softmax(x.masked_fill(none, 0), dim).masked_fill(none, 0)
+
+
 gated_deltaproduct.fused_recurrent_gated_delta_rule = plain(naive_recurrent_gated_delta_rule)
 gdn2.fused_recurrent_gdn2 = plain(naive_recurrent_gdn2)
 path_attn.parallel_path_attn = path
 rwkv7.chunk_rwkv7 = rwkv
+nsa.parallel_nsa, nsa_naive.flash_attn_func = nsa_naive.naive_nsa, window
+nsa_naive.torch = SimpleNamespace(**vars(torch) | {'softmax': softmax})
 
 
 def record() -> dict[str, np.ndarray]:
@@ -97,6 +118,9 @@ def record() -> dict[str, np.ndarray]:
                 layer.g_proj[1].bias.zero_()
             if name == 'path':
                 layer.w_conv1d.activation = None
+            if name == 'native_sparse':  # ours compresses unrotated keys, and can take a mean of half of the features
+                layer.rotary.forward = lambda q, k, **_: (q, k)
+                layer.k_proj.weight[H // 2 :] = layer.v_proj.weight[H // 2 :] = 0
         y = layer(own)[0]
         (dx,) = torch.autograd.grad(y, own, dy)
         found |= {f'{name}/params/{path}': leaf.detach() for path, leaf in layer.named_parameters()}
