@@ -12,6 +12,7 @@ from saccade.parts import parts
 from saccade.types import Part
 
 ROOT = Path(__file__).parents[2]
+WITHOUT: set[str] = set()  # mixers without an oracle by others, of 50
 TEST = """
 @pytest.mark.long
 @pytest.mark.oracle_of('norm.rms:RMSNorm', 'norm.layer:LayerNorm', by='torch')
@@ -30,8 +31,8 @@ def test_mixers_have_oracles_by_others():
     mixers = {
         Part(part).name for kind, found in Catalogue.ours().parts.items() if kind.name == 'mixer' for part in found
     }
-    assert len(mixers) == 50
-    assert len(mixers & {*declared_oracles(ROOT)}) >= 49
+    assert mixers - {*declared_oracles(ROOT)} == WITHOUT
+    assert len(WITHOUT) <= 0.2 * len(mixers)
 
 
 def test_tests_are_read_and_not_run(tmp_path):

@@ -89,13 +89,23 @@ def test_a_recurrent_layer_is_that_of_torch(cell):
 
 
 @pytest.mark.oracle_of('recurrent.mixer.bidirectional:Bidirectional', by='torch')
+@pytest.mark.oracle_of('attention.both_directions:BothDirections', by='torch')
 @pytest.mark.parametrize('cell', CELLS)
 def test_a_bidirectional_layer_is_that_of_torch(cell):
+    """As one mixer, and as one mixer of each direction, which has half of the output projection."""
     theirs = redrawn(getattr(torch.nn, CELLS[cell])(D, WIDTH, batch_first=True, bidirectional=True))
     output = redrawn(torch.nn.Linear(2 * WIDTH, D, bias=False))
-    params = {'forward': cell_of(theirs), 'backward': cell_of(theirs, '_reverse'), 'output': array(output.weight).T}
-    use, inner = 'recurrent.mixer.bidirectional:Bidirectional', {'use': f'recurrent.cell.{cell}', 'width': WIDTH}
-    assert_same({'use': use, 'cell': inner}, params, over_lengths(theirs, output), padded=True)
+    cells, kernel = [cell_of(theirs), cell_of(theirs, '_reverse')], array(output.weight).T
+    inner = {'cell': {'use': f'recurrent.cell.{cell}', 'width': WIDTH}}
+    spec = inner | {'use': 'recurrent.mixer.bidirectional:Bidirectional'}
+    params = dict(zip(('forward', 'backward'), cells, strict=True)) | {'output': kernel}
+    assert_same(spec, params, over_lengths(theirs, output), padded=True)
+
+    mixer = inner | {'use': 'recurrent.mixer.recurrent:Recurrent'}
+    spec = {'use': 'attention.both_directions:BothDirections', 'mixer': mixer}
+    ways = zip(('forward', 'backward'), cells, np.split(kernel, 2), strict=True)
+    params = {way: {'cell': cell, 'output': half} for way, cell, half in ways}
+    assert_same(spec, params, over_lengths(theirs, output), padded=True)
 
 
 @pytest.mark.oracle_of('recurrent.mixer.convolution:Convolution', by='torch')

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention against recorded outputs and gradients of public repositories; see `recorded/repositories.py`."""
+"""Attention and blocks against recorded outputs and gradients of repositories; see `recorded/repositories.py`."""
 
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ Theirs = partial(recorded_layers.Theirs, 'repositories')
 CAUSAL = {'kernel': {'use': 'attention.plain:Plain'}, 'mask': {'use': 'ops.mask:Causal'}}
 ROTARY = CAUSAL | {'position': {'use': 'position.rotary:Rotary'}}
 UNROTATED = CAUSAL | {'position': {'use': 'position.none:NoPosition'}}
+NO_NORM = {'use': 'norm.none:NoNorm'}
 RMS = {'use': 'norm.rms:RMSNorm', 'epsilon': 1e-5}
 
 
@@ -113,6 +114,20 @@ def test_a_block_of_ngpt():
     assert_same(theirs, spec, params)
 
 
+@pytest.mark.oracle_of('block.dense_former:DenseFormer', by='epfml/DenseFormer')
+def test_averages_of_dense_former():
+    """Three linear layers. They have the weight of the oldest output first, we that of the newest."""
+    theirs = Theirs('dense_former', N)
+    kernels = np.stack([theirs[f'layers.{layer}.weight'] for layer in range(3)])
+    weights = [theirs.params[f'depth.alphas.{layer}.weight'][0, ::-1] for layer in range(3)]
+    weights = np.stack([np.pad(each, (0, 4 - len(each))) for each in weights])
+    linear = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 1, 'depthwise': False, 'bias': False}
+    block = {'use': 'block.dense_former:DenseFormer', 'mixer': linear, 'feedforward': None, 'norm': NO_NORM}
+    spec = {'use': 'model.stack:Stack', 'block': block, 'layers': 3, 'run': {'use': 'model.stack:Unrolled'}}
+    params = {'mixer': {'output': kernels}, 'depth': {'weights': weights}}
+    assert_same(theirs, spec, {'pattern_0': params})
+
+
 @pytest.mark.oracle_of('attention.value_residual:ValueResidual', by='Zcchill/Value-Residual-Learning')
 def test_value_residuals():
     """Three layers, each added to its input."""
@@ -125,7 +140,7 @@ def test_value_residuals():
     ]
     stacked = {name: np.stack([layer[name] for layer in layers]) for name in layers[0]}
     mixer = {'use': 'attention.value_residual:ValueResidual', 'heads': N, 'key_value_heads': 2, 'share': 0.5}
-    block = {'use': 'block.pre_norm:PreNorm', 'feedforward': None, 'norm': {'use': 'norm.none:NoNorm'}}
+    block = {'use': 'block.pre_norm:PreNorm', 'feedforward': None, 'norm': NO_NORM}
     block |= {'mixer': mixer | ROTARY | {'head_width': H}}
     spec = {'use': 'model.stack:Stack', 'block': block, 'layers': 3, 'run': {'use': 'model.stack:Unrolled'}}
     assert_same(theirs, spec, {'pattern_0': {'mixer': stacked}})

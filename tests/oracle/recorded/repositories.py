@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Record outputs and gradients of attention in public repositories, for drawn parameters, in `repositories.npz`.
+"""Record outputs and gradients of layers in public repositories, for drawn parameters, in `repositories.npz`.
 
     python tests/oracle/recorded/repositories.py CHECKOUTS
 
@@ -32,6 +32,7 @@ COMMITS = {
     'MoonshotAI/MoBA': '61e456bc956c5a25fd9c84e5496b661329cb1b72',
     'NVIDIA/ngpt': 'ed19eb232380d41a9d71024b58d2403937d8f2c9',
     'Zcchill/Value-Residual-Learning': '95652f64aba7db6c095f4e92eafb9e76e6ed9e02',
+    'epfml/DenseFormer': 'c99a623bdb5f6611bf0d37e964c67ecbf15c3c19',
     'facebookresearch/RAM': 'e6f051fbcfaef4cab69bf2ea1b25f500f94c0c64',
     'openai/parameter-golf': '4908dc46f21ed3fdd08d2fdca285deb2194b9599',
     'tensorgi/TPA': '3d7f51deb97b8f51cd799c632fe2e417a3c2662c',
@@ -145,6 +146,20 @@ def value_residual() -> tuple[nn.Module, Callable[[Any], Any]]:
     return layers, run
 
 
+def dense_former() -> tuple[nn.Module, Callable[[Any], Any]]:
+    """Three linear layers, each added to its input and averaged with what was before."""
+    made = taken('DenseFormer/denseformer/denseformer.py', 'InPlaceSetSlice apply_inplace_set DWAModules')
+    layer = nn.ModuleDict({'depth': made.DWAModules(3), 'layers': nn.ModuleList(nn.Linear(D, D) for _ in range(3))})
+
+    def run(x: Any) -> Any:
+        layer['depth'].init_accumulators(x)
+        for number, each in enumerate(layer['layers']):
+            x = layer['depth'](x + each(x), number)
+        return x
+
+    return layer, run
+
+
 def exclusive() -> tuple[nn.Module, Callable[[Any], Any]]:
     """With gains of 1."""
     made = taken(
@@ -195,6 +210,7 @@ def x_transformers(**settings: Any) -> tuple[nn.Module, Callable[[Any], Any]]:
 
 LAYERS = {
     'contextual': lambda: x_transformers(use_cope=True, cope_max_pos=5),
+    'dense_former': dense_former,
     'exclusive': exclusive,
     'grouped_latent': lambda: grouped('GLA'),
     'grouped_tied': lambda: grouped('GTA'),
