@@ -46,9 +46,9 @@ def test_the_page_of_a_part_says_who_wrote_its_oracle():
     def last(name, oracles):
         return reference.part_section(load(name), oracles).splitlines()[-1]
 
-    torch, authors = (Oracle(by, 'tests/norm/test_norms.py') for by in ('torch', 'Zhang_Sennrich'))
-    oracles = {'norm.rms:RMSNorm': [torch, torch, authors]}
-    expected = r'**Oracle.** torch (`tests/norm/test_norms.py`); Zhang\_Sennrich (`tests/norm/test_norms.py`).'
+    first, second, authors = (Oracle(by, f'test_{at}.py') for by, at in (('torch', 1), ('torch', 2), ('Zhang_S', 2)))
+    oracles = {'norm.rms:RMSNorm': [first, authors, second, first]}
+    expected = r'**Oracle.** torch (`test_1.py`, `test_2.py`); Zhang\_S (`test_2.py`).'
     assert last('norm.rms:RMSNorm', oracles) == expected
     assert last('norm.layer:LayerNorm', oracles) == 'No oracle by others.'
     assert last('norm.rms:RMSNorm', None).startswith('**Declares.**')

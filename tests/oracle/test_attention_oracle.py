@@ -16,6 +16,7 @@ from saccade.ops.mask import Causal, Full, PrecomputedMask
 from saccade.ops.scoring import Scoring
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.score.cosine import Cosine
+from saccade.softmax.softmax_one import SoftmaxOne
 from saccade.types import LayerContext, Source
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
@@ -129,6 +130,25 @@ def test_a_sink_is_that_of_gpt_oss(seed, attend):
 
     scoring = drawn.scoring(Full(), softmax=SoftmaxWeights(jnp.array(sinks)))
     assert_all_near(drawn.ours(scoring, attend), drawn.theirs(theirs))
+
+
+@pytest.mark.oracle_of('softmax.softmax_one:SoftmaxOne', by='torch')
+@pytest.mark.parametrize('seed', SEEDS)
+def test_softmax_one_is_a_key_and_a_value_of_zeros_of_torch(seed):
+    """Its function of multi-head attention with `add_zero_attn`, without projections of q, k and v."""
+    drawn = Drawn(seed)
+    drawn.scale = None
+
+    def theirs(q, k, v):
+        k, v = (torch.repeat_interleave(x, drawn.G, 1) for x in (k, v))
+        rows = [x.permute(2, 0, 1, 3).flatten(2) for x in (q, k, v)]
+        D, identity = rows[0].shape[-1], torch.eye(rows[0].shape[-1])
+        y, _ = torch.nn.functional.multi_head_attention_forward(
+            *rows, D, drawn.N, identity.repeat(3, 1), None, None, None, True, 0.0, identity, None
+        )
+        return y.unflatten(-1, (drawn.N, drawn.H)).permute(1, 2, 0, 3)
+
+    assert_all_near(drawn.ours(drawn.scoring(Full(), softmax=SoftmaxOne()(drawn.N)), by_matrix), drawn.theirs(theirs))
 
 
 @pytest.mark.parametrize('seed', SEEDS)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Manifold-constrained hyper-connections against DeepSeek-V4 of `transformers`, on copied weights."""
+"""Blocks against those of `transformers`, on copied weights: outputs and gradients."""
 
 import warnings
 
@@ -17,6 +17,7 @@ with warnings.catch_warnings():
     # What these libraries warn of as they are imported is not ours to mend.
     warnings.simplefilter('ignore')
     v4 = pytest.importorskip('transformers.models.deepseek_v4.modeling_deepseek_v4', reason='transformers is missing')
+    dinov2 = pytest.importorskip('transformers.models.dinov2.modeling_dinov2', reason='transformers is missing')
 
 pytestmark = pytest.mark.oracle
 
@@ -70,8 +71,55 @@ def test_manifold_hyper_connections_are_those_of_deepseek():
         {'mixer': {'output': kernel.numpy()}, 'mixer_connection': of_connection(connection)}
         for connection, kernel in zip(connections, kernels, strict=True)
     ]
-    params = {'pattern_0': jax.tree.map(lambda *leaves: jnp.stack(leaves), *layers)}
-    context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
+    assert_same(spec, {'pattern_0': jax.tree.map(lambda *leaves: np.stack(leaves), *layers)}, x, expected, dy)
+
+
+@pytest.mark.oracle_of('block.layer_scale:LayerScale', by='transformers, DINOv2')
+def test_layer_scale_is_that_of_dinov2():
+    N = 2
+    sizes = {'hidden_size': D, 'num_attention_heads': N, 'mlp_ratio': 3}
+    theirs = dinov2.Dinov2Layer(dinov2.Dinov2Config(**sizes, attn_implementation='eager')).eval()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for leaf in theirs.parameters():
+            leaf.normal_(std=0.7)
+    x, dy = torch.randn(B, T, D, requires_grad=True), torch.randn(B, T, D)
+    expected = theirs(x)
+    expected.backward(dy)
+
+    p = {name: leaf.detach().numpy() for name, leaf in theirs.named_parameters()}
+    names = {name: f'attention.{name[0]}_proj' for name in ('query', 'key', 'value')}
+    params = {
+        **{ours: {'scale': p[f'norm{n}.weight'], 'bias': p[f'norm{n}.bias']} for ours, n in BRANCHES.items()},
+        **{f'{ours[:-5]}_scale': p[f'layer_scale{n}.lambda1'] for ours, n in BRANCHES.items()},
+        'mixer': {
+            **{ours: p[f'{name}.weight'].T.reshape(D, N, -1) for ours, name in names.items()},
+            **{f'{ours}_bias': p[f'{name}.bias'].reshape(N, -1) for ours, name in names.items()},
+            'output': p['attention.o_proj.weight'].T.reshape(N, -1, D),
+            'output_bias': p['attention.o_proj.bias'],
+        },
+        'feedforward': {
+            **{ours: p[f'mlp.{name}.weight'].T for ours, name in (('up', 'fc1'), ('down', 'fc2'))},
+            **{f'{ours}_bias': p[f'mlp.{name}.bias'] for ours, name in (('up', 'fc1'), ('down', 'fc2'))},
+        },
+    }
+    mixer = {'use': 'attention.multi_head:MultiHead', 'heads': N, 'bias': True, 'output_bias': True}
+    spec = {
+        'use': 'block.layer_scale:LayerScale',
+        'start': 1.0,
+        'norm': {'use': 'norm.layer:LayerNorm', 'epsilon': 1e-6},
+        'mixer': mixer | {'mask': {'use': 'ops.mask:Full'}, 'position': {'use': 'position.none:NoPosition'}},
+        'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'ops.activation:gelu'}, 'ratio': 3.0},
+    }
+    assert_same(spec, params, x, expected, dy)
+
+
+BRANCHES = {'mixer_norm': 1, 'feedforward_norm': 2}
+
+
+def assert_same(spec, params, x, expected, dy):
+    """Compare outputs, and gradients by the input, of which theirs are in x."""
+    context, params = LayerContext(jnp.tile(jnp.arange(T), (B, 1))), jax.tree.map(jnp.asarray, params)
     run = jax.jit(lambda x: build(spec)().apply({'params': params}, x, context, False))
     y, pull = jax.vjp(run, jnp.asarray(x.detach().numpy()))
     for given, wanted in ((y, expected.detach()), (pull(jnp.asarray(dy.numpy()))[0], x.grad)):

@@ -256,9 +256,12 @@ def capabilities(part: Any) -> str:
 
 def oracles_line(part: Any, oracles: Oracles) -> str:
     """Return who wrote the code that tests compare a part with; nothing for other parts than those of the catalogue."""
-    found = dict.fromkeys(oracles.get(Part(part).name, ()))
-    if found:
-        return f'**Oracle.** {"; ".join(f"{escaped(oracle.by)} (`{oracle.file}`)" for oracle in found)}.'
+    files: dict[str, dict[str, None]] = {}
+    for oracle in oracles.get(Part(part).name, ()):
+        files.setdefault(oracle.by, {})[f'`{oracle.file}`'] = None
+    if files:
+        found = (f'{escaped(by)} ({", ".join(places)})' for by, places in files.items())
+        return f'**Oracle.** {"; ".join(found)}.'
     listed = any(part in Catalogue.ours().parts[kind] for kind in KINDS)
     return 'No oracle by others.' if listed else ''
 
