@@ -118,6 +118,7 @@ COSFORMER = {
 }
 
 
+@pytest.mark.oracle_of('attention.cosformer:CosFormer', by='OpenNLPLab/cosFormer')
 @pytest.mark.parametrize('mask', COSFORMER)
 def test_outputs_of_cosformer_are_those_that_the_authors_code_gave(mask):
     arrays = (jnp.array(np.sin(start + np.arange(20.0)).reshape(1, 5, 2, 2), jnp.float32) for start in (1, 2, 3))

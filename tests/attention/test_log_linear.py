@@ -29,6 +29,7 @@ def assert_near(given, expected, relative):
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * np.abs(expected).max())
 
 
+@pytest.mark.oracle_of('attention.log_linear_mamba2:LogLinearMamba2', by='HanGuo97/log-linear-attention')
 @pytest.mark.long
 def test_outputs_and_gradients_are_those_that_the_authors_code_gave():
     with np.load(RECORDED) as file, jax.enable_x64(True):

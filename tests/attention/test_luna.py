@@ -46,6 +46,7 @@ def waves(*shape, start=0):
     return jnp.array(2 * np.sin(start + np.arange(np.prod(shape))).reshape(shape), jnp.float32)
 
 
+@pytest.mark.oracle_of('attention.luna:Luna', by='XuezheMax/fairseq-apollo')
 @pytest.mark.long
 def test_outputs_are_those_that_the_authors_code_gave():
     kernels = {
@@ -59,6 +60,7 @@ def test_outputs_are_those_that_the_authors_code_gave():
     np.testing.assert_allclose(tapped['packed']['packed'].value[0], RECORDED['packed'], atol=1e-5)
 
 
+@pytest.mark.oracle_of('attention.causal_luna:CausalLuna', by='XuezheMax/fairseq-apollo')
 @pytest.mark.long
 def test_outputs_of_the_causal_form_are_those_that_the_authors_code_gave():
     kernels = {

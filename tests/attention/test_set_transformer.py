@@ -50,6 +50,9 @@ def block(start, norms=True):
 BIASED = dict(heads=2, bias=True, output_bias=True)
 
 
+@pytest.mark.oracle_of(
+    'attention.induced:Induced', 'attention.set_attention:SetAttention', by='juho-lee/set_transformer'
+)
 def test_outputs_are_those_that_the_authors_code_gave():
     mixer = Induced(points=3, mixer=SetAttention(**BIASED))
     params = {'points': waves(3, 4, start=3), 'gather': block(1), 'read': block(2)}

@@ -78,6 +78,7 @@ SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise
 BACKBONES = {'TTTLinearBase': {}, 'TTTLinear': {'convolution': SHORT, 'gate': {'use': 'jax.nn:gelu'}}}
 
 
+@pytest.mark.oracle_of('attention.ttt_linear:TTTLinear', by='test-time-training/ttt-lm-jax')
 @pytest.mark.long
 @pytest.mark.parametrize('name', BACKBONES)
 def test_outputs_and_gradients_are_those_that_the_authors_code_gave(name):

@@ -64,6 +64,7 @@ def waves(*shape, start=0):
     return jnp.array(np.sin(start + np.arange(np.prod(shape))).reshape(shape), jnp.float32)
 
 
+@pytest.mark.oracle_of('attention.token_mixing:TokenMixing', by='google-research/big_vision')
 def test_outputs_of_token_mixing_are_recorded_ones():
     params = {
         'up': waves(5, 3, start=1),
@@ -75,6 +76,7 @@ def test_outputs_of_token_mixing_are_recorded_ones():
     np.testing.assert_allclose(y[0], RECORDED['token mixing'], atol=1e-5)
 
 
+@pytest.mark.oracle_of('attention.spatial_gating:SpatialGating', by='timm')
 def test_outputs_of_spatial_gating_are_recorded_ones():
     params = {
         'up': waves(4, 6, start=1),

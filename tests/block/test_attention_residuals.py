@@ -23,6 +23,7 @@ def waves(*shape, start=0.0):
     return jnp.array(np.sin(start + np.arange(np.prod(shape))).reshape(shape), jnp.float32)
 
 
+@pytest.mark.oracle_of('block.attention_residuals:AttentionResiduals', by='flash-linear-attention')
 @pytest.mark.long
 def test_a_query_reads_the_sum_that_flash_linear_attention_computed():
     """The mixer multiplies each feature by a number; the scale of their norm is part of our query."""

@@ -31,6 +31,7 @@ def drawn():
     return q, k, v, 0.5 + 0.5 * waves(1, T, N, H, start=4), 0.5 + 0.5 * waves(1, T, N, V, start=5), log_decay
 
 
+@pytest.mark.oracle_of('attention.gated_delta2:GatedDelta2', by='flash-linear-attention')
 @pytest.mark.parametrize('chunk', [1, 2, 8])
 def test_outputs_are_those_that_flash_linear_attention_computed(chunk):
     start, segments = Memory.empty(1, N, H, V), jnp.ones((1, T), int)

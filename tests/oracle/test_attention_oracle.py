@@ -16,6 +16,7 @@ from saccade.ops.mask import Causal, Full, PrecomputedMask
 from saccade.ops.scoring import Scoring
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.score.cosine import Cosine
+from saccade.softmax.softmax_one import SoftmaxOne
 from saccade.types import LayerContext, Source
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
@@ -100,6 +101,7 @@ def test_a_mask_and_a_scale_are_those_of_torch(seed):
     )
 
 
+@pytest.mark.oracle_of('softmax.softmax:Softmax', by='torch')
 @pytest.mark.parametrize('attend', [by_matrix, by_blocks])
 @pytest.mark.parametrize('seed', SEEDS)
 def test_causal_attention_is_that_of_torch(seed, attend):
@@ -113,6 +115,7 @@ def test_causal_attention_is_that_of_torch(seed, attend):
     assert_all_near(drawn.ours(drawn.scoring(Causal()), attend), drawn.theirs(theirs))
 
 
+@pytest.mark.oracle_of('softmax.sink:LearnedSink', by='transformers, gpt-oss')
 @pytest.mark.parametrize('attend', [by_matrix, by_blocks])
 @pytest.mark.parametrize('seed', SEEDS)
 def test_a_sink_is_that_of_gpt_oss(seed, attend):
@@ -127,6 +130,25 @@ def test_a_sink_is_that_of_gpt_oss(seed, attend):
 
     scoring = drawn.scoring(Full(), softmax=SoftmaxWeights(jnp.array(sinks)))
     assert_all_near(drawn.ours(scoring, attend), drawn.theirs(theirs))
+
+
+@pytest.mark.oracle_of('softmax.softmax_one:SoftmaxOne', by='torch')
+@pytest.mark.parametrize('seed', SEEDS)
+def test_softmax_one_is_a_key_and_a_value_of_zeros_of_torch(seed):
+    """Its function of multi-head attention with `add_zero_attn`, without projections of q, k and v."""
+    drawn = Drawn(seed)
+    drawn.scale = None
+
+    def theirs(q, k, v):
+        k, v = (torch.repeat_interleave(x, drawn.G, 1) for x in (k, v))
+        rows = [x.permute(2, 0, 1, 3).flatten(2) for x in (q, k, v)]
+        D, identity = rows[0].shape[-1], torch.eye(rows[0].shape[-1])
+        y, _ = torch.nn.functional.multi_head_attention_forward(
+            *rows, D, drawn.N, identity.repeat(3, 1), None, None, None, True, 0.0, identity, None
+        )
+        return y.unflatten(-1, (drawn.N, drawn.H)).permute(1, 2, 0, 3)
+
+    assert_all_near(drawn.ours(drawn.scoring(Full(), softmax=SoftmaxOne()(drawn.N)), by_matrix), drawn.theirs(theirs))
 
 
 @pytest.mark.parametrize('seed', SEEDS)
@@ -148,6 +170,7 @@ def test_cosine_scores_are_those_of_swin_2(seed):
     assert_all_near(drawn.ours(drawn.scoring(Full(), terms=terms), by_matrix), drawn.theirs(theirs), 1e-4)
 
 
+@pytest.mark.oracle_of('attention.multi_head:MultiHead', by='torch')
 @pytest.mark.parametrize('seed', SEEDS)
 def test_multi_head_attention_is_that_of_torch(seed):
     """Outputs, weights and gradients by the input; padding, masks and biases; across to another sequence too."""
@@ -206,3 +229,36 @@ def converted(theirs, N, H, bias):
         params |= {f'{name}_bias': biases[number] for number, name in enumerate(('query', 'key', 'value'))}
         params['output_bias'] = theirs.out_proj.bias.detach().numpy()
     return jax.tree.map(jnp.array, params)
+
+
+@pytest.mark.oracle_of('attention.persistent_memory:PersistentMemory', by='torch')
+@pytest.mark.parametrize('causal', [True, False])
+def test_one_persistent_key_and_value_are_the_trained_ones_of_torch(causal):
+    """Their `bias_k` and `bias_v` are attended to after the tokens, which changes nothing; with padding."""
+    random, (B, T, N, H) = np.random.default_rng(0), (2, 7, 3, 4)
+    theirs = torch.nn.MultiheadAttention(N * H, N, bias=False, batch_first=True, add_bias_kv=True)
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(torch.tensor(random.normal(size=parameter.shape, scale=0.5)))
+    x, direction = (random.normal(size=(B, T, N * H)).astype(np.float32) for _ in range(2))
+    present = np.arange(T) < np.array([[T], [4]])
+    leaf = torch.tensor(x, requires_grad=True)
+    closed = torch.tensor(np.arange(T) > np.arange(T)[:, None]) if causal else None
+    expected, _ = theirs(leaf, leaf, leaf, key_padding_mask=torch.tensor(~present), attn_mask=closed)
+    (torch.tensor(direction * present[..., None]) * expected).sum().backward()
+
+    spec = {
+        'use': 'attention.persistent_memory:PersistentMemory', 'heads': N, 'count': 1,
+        'kernel': {'use': 'attention.plain:Plain'}, 'position': {'use': 'position.none:NoPosition'},
+        'mask': {'use': 'ops.mask:Causal' if causal else 'ops.mask:Full'},
+    }  # fmt: skip
+    own = {f'memory_{name}': getattr(theirs, f'bias_{name[0]}').detach().numpy() for name in ('key', 'value')}
+    params = converted(theirs, N, H, False) | {name: jnp.array(leaf.reshape(1, N, H)) for name, leaf in own.items()}
+    context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array(present, int))
+
+    def run(x):
+        y = build(spec)().apply({'params': params}, x, context, False)
+        return (direction * present[..., None] * y).sum(), y
+
+    gradient, y = jax.jit(jax.grad(run, has_aux=True))(x)
+    assert_all_near([y[present], gradient], [expected.detach().numpy()[present], leaf.grad.numpy()])

@@ -132,6 +132,7 @@ def converted(weights):
     }
 
 
+@pytest.mark.oracle_of('embed.hashed:HashedEmbedding', 'ops.mask:Chunked', by='transformers, CANINE')
 @pytest.mark.parametrize('length', [4, 16, 24])
 def test_characters_are_those_of_transformers(length):
     their_model, model = theirs(), ours()

@@ -153,6 +153,7 @@ def assert_equal(ours: Any, theirs: Any) -> float:
     return float(np.abs(ours - theirs).max())
 
 
+@pytest.mark.oracle_of('block.post_norm:PostNorm', 'feedforward.mlp:MLP', by='transformers, BERT and others')
 @pytest.mark.parametrize(('family', 'architecture', 'settings', 'heads'), CASES.values(), ids=CASES)
 def test_hidden_states_and_heads(tmp_path, family, architecture, settings, heads, record_property):
     types = family in ('Bert', 'Albert', 'Electra')

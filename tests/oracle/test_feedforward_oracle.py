@@ -64,6 +64,9 @@ def assert_same(spec, params, theirs, x):
     np.testing.assert_allclose(y, expected, atol=TOLERANCE)
 
 
+@pytest.mark.oracle_of(
+    'feedforward.mixture:Mixture', 'feedforward.token_choice:TokenChoice', by='transformers, Mixtral'
+)
 @pytest.mark.parametrize(('experts', 'active', 'width'), [(4, 2, 24), (7, 3, 10), (5, 1, 16), (3, 3, 8)])
 def test_mixtral(experts, active, width):
     config = MixtralConfig(
@@ -92,6 +95,7 @@ def test_mixtral(experts, active, width):
     np.testing.assert_allclose(reports['metrics']['router']['balance_loss'][0].mean(), expected.item(), rtol=TOLERANCE)
 
 
+@pytest.mark.oracle_of('feedforward.mixture:Mixture', 'feedforward.loss_free:LossFree', by='transformers, DeepSeek-V3')
 @pytest.mark.parametrize(
     ('experts', 'active', 'shared', 'renormalised', 'scale'), [(4, 2, 1, True, 2.5), (6, 3, 2, False, 1.0)]
 )
@@ -143,6 +147,7 @@ def test_squared_relu():
     np.testing.assert_allclose(ours, ACT2FN['relu2'](torch.from_numpy(x)), rtol=1e-6)
 
 
+@pytest.mark.oracle_of('feedforward.gated:Gated', by='torch')
 @pytest.mark.parametrize('dim', [8, 14])
 def test_glu(dim):
     """torch's `glu` of the two halves side by side is our gated layer before its output projection."""

@@ -33,6 +33,7 @@ def heads_of(weight, width):
     return jnp.asarray(weight.T.reshape(D, N, width))
 
 
+@pytest.mark.oracle_of('attention.delta:Delta', by='transformers, OLMo Hybrid')
 @pytest.mark.parametrize('negative_eigenvalues', [False, True])
 def test_the_gated_delta_rule_is_that_of_olmo_hybrid(negative_eigenvalues):
     torch = pytest.importorskip('torch')
@@ -57,12 +58,7 @@ def test_the_gated_delta_rule_is_that_of_olmo_hybrid(negative_eigenvalues):
     norm = {'use': 'norm.rms:RMSNorm', 'epsilon': 1e-5 * (D // N)}
     spec = {'use': 'attention.delta:Delta', 'heads': N, 'value_width': V, 'gate': {'use': 'jax.nn:silu'}, 'chunk': 8}
     settings = {'negative_eigenvalues': negative_eigenvalues, 'convolution': CONVOLUTION}
-    ours = build({**spec, **settings, 'head_norm': norm})()
-    x = np.random.default_rng(0).normal(size=(B, T, D)).astype(np.float32)
-    context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
-    given = jax.jit(lambda params: ours.apply({'params': params}, jnp.asarray(x), context, False))(params)
-    with torch.no_grad():
-        assert_near(given, theirs(torch.from_numpy(x)))
+    assert_same({**spec, **settings, 'head_norm': norm}, params, theirs)
 
 
 CONVOLUTION = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True, 'bias': False}
@@ -92,6 +88,7 @@ def test_a_fading_memory_is_the_lightning_attention_of_minimax():
     assert_near(given.reshape(B, T, D), expected)
 
 
+@pytest.mark.oracle_of('attention.delta:Delta', by='transformers, Qwen3-Next')
 def test_the_gated_delta_rule_is_that_of_qwen3_next():
     torch = pytest.importorskip('torch')
     from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextConfig, Qwen3NextGatedDeltaNet
@@ -115,9 +112,10 @@ def test_the_gated_delta_rule_is_that_of_qwen3_next():
         'output': p['out_proj.weight'].T.reshape(K * G, V, D),
     }
     spec = {'use': 'attention.delta:Delta', 'heads': K * G, 'key_heads': K, 'head_width': H, 'value_width': V}
-    assert_near(ours(spec | PUBLISHED | {'head_norm': norm_of_scaled_queries(H, 1e-6)}, params), output_of(theirs))
+    assert_same(spec | PUBLISHED | {'head_norm': norm_of_scaled_queries(H, 1e-6)}, params, theirs)
 
 
+@pytest.mark.oracle_of('attention.kimi_delta:KimiDelta', by='transformers, Kimi Linear')
 def test_kimi_delta_attention_is_that_of_kimi_linear():
     torch = pytest.importorskip('torch')
     from transformers.models.kimi_linear.modeling_kimi_linear import KimiLinearConfig, KimiLinearDeltaAttention
@@ -143,9 +141,10 @@ def test_kimi_delta_attention_is_that_of_kimi_linear():
     }
     spec = PUBLISHED | {'use': 'attention.kimi_delta:KimiDelta', 'heads': N, 'decay_rank': H, 'gate_rank': H}
     norm = norm_of_scaled_queries(H, theirs.layer_norm_epsilon)
-    assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
+    assert_same(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params, theirs)
 
 
+@pytest.mark.oracle_of('attention.kimi_delta:KimiDelta', by='transformers, Bailing Hybrid')
 def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_that_of_bailing_hybrid():
     torch = pytest.importorskip('torch')
     from transformers.models.bailing_hybrid import modeling_bailing_hybrid as bailing
@@ -168,9 +167,10 @@ def test_kimi_delta_attention_with_a_bounded_decay_and_full_matrices_is_that_of_
     }
     spec = PUBLISHED | {'use': 'attention.kimi_delta:KimiDelta', 'heads': N, 'decay_bound': 5.0}
     norm = norm_of_scaled_queries(H, config.rms_norm_eps)
-    assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
+    assert_same(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params, theirs)
 
 
+@pytest.mark.oracle_of('attention.mlstm:MLSTM', by='transformers, xLSTM')
 def test_mlstm_is_that_of_xlstm_7b():
     torch = pytest.importorskip('torch')
     from transformers.models.xlstm.modeling_xlstm import xLSTMConfig, xLSTMLayer
@@ -193,7 +193,7 @@ def test_mlstm_is_that_of_xlstm_7b():
     theirs.multihead_norm.weight.data = torch.from_numpy(np.tile(params['head_norm']['scale'], N))
     spec = {'use': 'attention.mlstm:MLSTM', 'heads': N, 'head_width': H, 'value_width': 2 * H, 'chunk': 8}
     norm = {'use': 'norm.layer:LayerNorm', 'epsilon': theirs.config.norm_eps, 'bias': False}
-    assert_near(ours(spec | {'gate_cap': 15.0, 'head_norm': norm}, params), output_of(theirs)[0])
+    assert_same(spec | {'gate_cap': 15.0, 'head_norm': norm}, params, theirs)
 
 
 PUBLISHED = {'gate': {'use': 'jax.nn:silu'}, 'convolution': CONVOLUTION, 'chunk': 8}
@@ -205,14 +205,18 @@ def norm_of_scaled_queries(width, epsilon):
     return {'use': 'norm.rms:RMSNorm', 'epsilon': epsilon * width}
 
 
-def ours(spec, params):
-    module, context = build(spec)(), LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
-    params = jax.tree.map(jnp.asarray, params)
-    return jax.jit(lambda params: module.apply({'params': params}, jnp.asarray(INPUT), context, False))(params)
-
-
-def output_of(theirs):
+def assert_same(spec, params, theirs):
+    """Compare outputs, and gradients by the input."""
     import torch
 
-    with torch.no_grad():
-        return theirs(torch.from_numpy(INPUT))
+    dy = np.random.default_rng(1).normal(size=(B, T, D)).astype(np.float32)
+    leaf = torch.tensor(INPUT, requires_grad=True)
+    expected = theirs(leaf)
+    expected = expected[0] if isinstance(expected, tuple) else expected
+    expected.backward(torch.from_numpy(dy))
+    module, context = build(spec)(), LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
+    params = jax.tree.map(jnp.asarray, params)
+    run = jax.jit(lambda x: module.apply({'params': params}, x, context, False))
+    y, pull = jax.vjp(run, jnp.asarray(INPUT))
+    assert_near(y, expected.detach())
+    assert_near(pull(jnp.asarray(dy))[0], leaf.grad)

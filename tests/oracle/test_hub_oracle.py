@@ -297,6 +297,9 @@ def pair(request, tmp_path_factory):
     return model, Loaded(folder)
 
 
+@pytest.mark.oracle_of('block.pre_norm:PreNorm', 'embed.token:TokenEmbedding', by='transformers, Llama and others')
+@pytest.mark.oracle_of('block.parallel:Parallel', by='transformers, GPT-NeoX and Phi')
+@pytest.mark.oracle_of('block.sandwich:Sandwich', by='transformers, Gemma 2 and OLMo 2')
 def test_logits(pair, record_property):
     theirs, ours = pair
     record_property(f'{theirs.config.model_type} in', assert_equal(ours.logits(), their_logits(theirs)))

@@ -77,6 +77,7 @@ def layer(p, at, groups):
     }
 
 
+@pytest.mark.oracle_of('attention.mamba2:Mamba2', 'norm.group_rms:GroupRMSNorm', by='transformers, Mamba-2')
 @pytest.mark.parametrize('groups', [1, 2])
 def test_logits_are_those_of_transformers(groups):
     torch = pytest.importorskip('torch')
@@ -103,6 +104,7 @@ def test_logits_are_those_of_transformers(groups):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.oracle_of('attention.side_by_side:SideBySide', 'attention.mamba2:Mamba2', by='transformers, Falcon-H1')
 def test_attention_and_mamba2_side_by_side_are_those_of_falcon_h1():
     torch = pytest.importorskip('torch')
     from transformers.models.falcon_h1.modeling_falcon_h1 import FalconH1Config, FalconH1DecoderLayer
@@ -117,11 +119,11 @@ def test_attention_and_mamba2_side_by_side_are_those_of_falcon_h1():
         torch.nn.init.normal_(parameter, std=0.4)
     theirs.mamba.mup_vector = 1.0
     p = {name: np.asarray(value.detach()) for name, value in theirs.named_parameters()}
-    x = np.random.default_rng(0).normal(size=(B, T, D)).astype(np.float32)
+    x, dy = torch.randn(B, T, D, requires_grad=True), torch.randn(B, T, D)
     unturned = torch.ones(1, T, D // 3), torch.zeros(1, T, D // 3)
     hidden = torch.full((T, T), -torch.inf).triu(1)[None, None]
-    with torch.no_grad():
-        expected = theirs(torch.from_numpy(x), position_embeddings=unturned, attention_mask=hidden)[0].numpy()
+    expected = theirs(x, position_embeddings=unturned, attention_mask=hidden)[0]
+    expected.backward(dy)
 
     def attention(name, axes):
         return jnp.asarray(p[f'self_attn.{name}_proj.weight'].T.reshape(axes))
@@ -150,5 +152,6 @@ def test_attention_and_mamba2_side_by_side_are_those_of_falcon_h1():
         'feedforward': {'use': 'feedforward.gated:Gated', 'width': 20, 'activation': {'use': 'jax.nn:silu'}},
         'norm': RMS,
     })()  # fmt: skip
-    found = block.apply({'params': params}, x)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
+    found, pull = jax.vjp(lambda x: block.apply({'params': params}, x), jnp.asarray(x.detach().numpy()))
+    for given, wanted in ((found, expected.detach()), (pull(jnp.asarray(dy.numpy()))[0], x.grad)):
+        np.testing.assert_allclose(given, wanted, rtol=0, atol=F32_RELATIVE * wanted.abs().max().item())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Differential and latent attention beside the modules of `transformers`, on copied weights and random settings."""
+"""Mixers against the attention modules of `transformers`, on copied weights and random settings."""
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +21,25 @@ CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 CAUSAL = torch.full((1, 1, T, T), float('-inf')).triu(1)
 
 
-def ours(spec, weights, x):
-    module, x = build(spec)(), jnp.asarray(x)
-    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, CONTEXT, False))['params']
+def assert_same(spec, weights, x, expected):
+    """Compare outputs, and gradients by the input.
+
+    Args:
+        x: the input, a leaf of theirs.
+        expected: their output.
+    """
+    module, given = build(spec)(), jnp.asarray(x.detach().numpy())
+    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), given, CONTEXT, False))['params']
 
     def weight(path, leaf):
         return jnp.asarray(weights['/'.join(key.key for key in path)]).reshape(leaf.shape)
 
-    return module.apply({'params': jax.tree_util.tree_map_with_path(weight, shapes)}, x, CONTEXT, False)
+    params = jax.tree_util.tree_map_with_path(weight, shapes)
+    dy = torch.randn(expected.shape)
+    expected.backward(dy)
+    y, pull = jax.vjp(lambda x: module.apply({'params': params}, x, CONTEXT, False), given)
+    np.testing.assert_allclose(y, expected.detach(), atol=ABSOLUTE)
+    np.testing.assert_allclose(pull(jnp.asarray(dy.numpy()))[0], x.grad, atol=ABSOLUTE)
 
 
 def kernel(linear):
@@ -41,6 +52,7 @@ def paired(array, G, H):
     return rearrange(array, '... (A P G H) -> ... P A G H', A=2, G=G, H=H)
 
 
+@pytest.mark.oracle_of('attention.differential:Differential', by='transformers, DiffLlama')
 @pytest.mark.parametrize('seed', range(3))
 def test_differential_attention_is_that_of_diffllama(seed):
     from transformers.models.diffllama import modeling_diffllama as theirs
@@ -59,11 +71,10 @@ def test_differential_attention_is_that_of_diffllama(seed):
     )
     torch.manual_seed(seed)
     module = theirs.DiffLlamaAttention(config, layer)
-    x = random.normal(size=(B, T, D)).astype(np.float32)
+    x = torch.tensor(random.normal(size=(B, T, D)), dtype=torch.float32, requires_grad=True)
     rotary = theirs.DiffLlamaRotaryEmbedding(config)
-    with torch.no_grad():
-        places = rotary(torch.tensor(x), torch.arange(T)[None])
-        expected, _ = module(torch.tensor(x), position_embeddings=places, attention_mask=CAUSAL)
+    places = rotary(x, torch.arange(T)[None])
+    expected, _ = module(x, position_embeddings=places, attention_mask=CAUSAL)
     weights = {'output': kernel(module.o_proj)}
     for name, linear, group in (('query', module.q_proj, G), ('key', module.k_proj, 1), ('value', module.v_proj, 1)):
         weights[name] = paired(kernel(linear), group, H)
@@ -88,9 +99,10 @@ def test_differential_attention_is_that_of_diffllama(seed):
         'mask': {'use': 'ops.mask:Causal'},
         'position': {'use': 'position.rotary:Rotary', 'base': config.rope_parameters['rope_theta']},
     }
-    np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)
+    assert_same(spec, weights, x, expected)
 
 
+@pytest.mark.oracle_of('attention.latent:Latent', by='transformers, DeepSeek-V3')
 @pytest.mark.parametrize('seed', range(3))
 def test_latent_attention_is_that_of_deepseek(seed):
     from transformers.models.deepseek_v3 import modeling_deepseek_v3 as theirs
@@ -113,10 +125,9 @@ def test_latent_attention_is_that_of_deepseek(seed):
     )
     torch.manual_seed(seed)
     module = theirs.DeepseekV3Attention(config, 0)
-    x = random.normal(size=(B, T, D)).astype(np.float32)
-    with torch.no_grad():
-        places = theirs.DeepseekV3RotaryEmbedding(config)(torch.tensor(x), torch.arange(T)[None])
-        expected, _ = module(torch.tensor(x), position_embeddings=places, attention_mask=CAUSAL)
+    x = torch.tensor(random.normal(size=(B, T, D)), dtype=torch.float32, requires_grad=True)
+    places = theirs.DeepseekV3RotaryEmbedding(config)(x, torch.arange(T)[None])
+    expected, _ = module(x, position_embeddings=places, attention_mask=CAUSAL)
     down, up = kernel(module.kv_a_proj_with_mqa), kernel(module.kv_b_proj).reshape(R, N, H + V)
     weights = {
         'latent': down[:, :R],
@@ -149,4 +160,46 @@ def test_latent_attention_is_that_of_deepseek(seed):
         },
         'norm': {'use': 'norm.rms:RMSNorm'},
     }
-    np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)
+    assert_same(spec, weights, x, expected)
+
+
+@pytest.mark.oracle_of('attention.segment_memory:SegmentMemory', by='transformers, XLNet')
+@pytest.mark.oracle_of('position.transformer_xl:TransformerXL', by='transformers, XLNet')
+@pytest.mark.parametrize('memory', [3, 4])
+def test_segment_recurrence_is_that_of_xlnet(memory):
+    """Segment after segment, with a memory of earlier tokens, as in Transformer-XL; outputs and gradients by x."""
+    from transformers.models.xlnet import modeling_xlnet as theirs
+
+    N, H, D, length = 2, 4, 8, 4
+    settings = {'d_model': D, 'n_head': N, 'd_head': H, 'd_inner': 8, 'n_layer': 1, 'vocab_size': 8}
+    model = theirs.XLNetModel(theirs.XLNetConfig(**settings, attn_type='uni', clamp_len=-1)).eval()
+    module = model.layer[0].rel_attn
+    module.layer_norm = torch.nn.Identity()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for leaf in module.parameters():
+            leaf.normal_(std=0.5)
+    x, mixed = torch.randn(B, T, D, requires_grad=True), []
+    for start in range(0, T, length):
+        segment = x[:, start : start + length].transpose(0, 1)
+        held = x[:, max(start - memory, 0) : start].transpose(0, 1).detach()
+        queries, keys = len(segment), len(held) + len(segment)
+        waves = model.relative_positional_encoding(queries, keys, bsz=B)
+        later = torch.ones(queries, keys).triu(1 + len(held))[..., None, None]
+        y = module(segment, None, later, None, waves, None, mems=held if len(held) else None)[0]
+        mixed.append((y - segment).transpose(0, 1))
+    expected = torch.cat(mixed, dim=1)
+
+    p = {name: leaf.detach().numpy() for name, leaf in module.named_parameters()}
+    position = {'content_bias': p['r_w_bias'], 'position_bias': p['r_r_bias'], 'projection': p['r'].reshape(D, N * H)}
+    params = {'query': p['q'], 'key': p['k'], 'value': p['v'], 'output': np.moveaxis(p['o'], 0, -1)}
+    spec = {
+        'use': 'attention.segment_memory:SegmentMemory',
+        'heads': N,
+        'length': length,
+        'memory': memory,
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': {'use': 'position.transformer_xl:TransformerXL', 'width': D, 'head_width': H},
+    }
+    assert_same(spec, params | {f'position/{name}': leaf for name, leaf in position.items()}, x, expected)

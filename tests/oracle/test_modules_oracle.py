@@ -525,11 +525,24 @@ def assert_same_outputs_and_gradients(both, kernel):
     jax.tree.map(partial(assert_near, near=GRADIENT_NEAR), gradients, both.gradients)
 
 
+@pytest.mark.oracle_of(
+    'attention.multi_head:MultiHead',
+    'attention.plain:Plain',
+    'ops.mask:Causal',
+    'ops.mask:Full',
+    by='transformers, GPT-2, BERT, Llama and others',
+)
+@pytest.mark.oracle_of('ops.mask:Window', by='transformers, Mistral')
+@pytest.mark.oracle_of('ops.term:Softcap', by='transformers, Gemma 2')
+@pytest.mark.oracle_of('position.rotary:Rotary', by='transformers, Llama')
+@pytest.mark.oracle_of('position.alibi:ALiBi', by='transformers, BLOOM')
+@pytest.mark.oracle_of('position.relative_bias:RelativeBias', by='transformers, T5')
 @settings(CASES, *SEEDS)
 def test_plain(both):
     assert_same_outputs_and_gradients(both, PLAIN)
 
 
+@pytest.mark.oracle_of('attention.blockwise:Blockwise', by='transformers, GPT-2, BERT, Llama and others')
 @settings(CASES, 0)
 def test_blockwise(both):
     assert_same_outputs_and_gradients(both, BLOCKWISE)

@@ -58,6 +58,7 @@ def near(given: Any, expected: Any) -> None:
     np.testing.assert_allclose(given, expected, rtol=0, atol=TOLERANCE * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.oracle_of('norm.layer:LayerNorm', by='torch')
 @pytest.mark.parametrize('number', SETTINGS)
 @pytest.mark.parametrize('bias', [True, False])
 def test_layer_norm(number, bias):
@@ -74,6 +75,7 @@ def test_layer_norm_without_parameters(number):
     compare(LayerNorm(epsilon=epsilon, scale=False, bias=False), theirs, {}, random, width)
 
 
+@pytest.mark.oracle_of('norm.rms:RMSNorm', by='torch')
 @pytest.mark.parametrize('number', SETTINGS)
 @pytest.mark.parametrize('scale', [True, False])
 def test_rms_norm(number, scale):
@@ -82,6 +84,7 @@ def test_rms_norm(number, scale):
     compare(RMSNorm(epsilon=epsilon, scale=scale), theirs, {'scale': 'weight'} if scale else {}, random, width)
 
 
+@pytest.mark.oracle_of('norm.group:GroupNorm', by='torch')
 @pytest.mark.parametrize('number', SETTINGS)
 def test_group_norm(number):
     random, width, groups, epsilon = settings(number)
@@ -89,6 +92,7 @@ def test_group_norm(number):
     compare(GroupNorm(groups=groups, epsilon=epsilon), theirs, {'scale': 'weight', 'bias': 'bias'}, random, width)
 
 
+@pytest.mark.oracle_of('norm.scale_norm:ScaleNorm', by='torch')
 @pytest.mark.parametrize('number', SETTINGS)
 def test_the_unit_norm(number):
     random, width, _, epsilon = settings(number)

@@ -18,6 +18,7 @@ F32_RELATIVE = 1e-5  # of the largest element
 B, T, D, N, M, SIZE = 2, 12, 16, 2, 4, 5
 
 
+@pytest.mark.oracle_of('attention.nystromformer:Nystromformer', by='transformers, Nystromformer')
 @pytest.mark.parametrize('landmarks', [M, T])
 @pytest.mark.parametrize('size', [None, SIZE])
 def test_outputs_are_those_of_transformers(landmarks, size):

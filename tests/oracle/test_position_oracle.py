@@ -147,6 +147,7 @@ B, T, N, H = 2, 9, 3, 16
 POSITIONS = np.tile(np.arange(T), (B, 1))
 
 
+@pytest.mark.oracle_of('position.rotary:Rotary', by='transformers, GPT-NeoX')
 @pytest.mark.parametrize('share', [0.25, 0.5, 1.0])
 def test_partial_rotary_is_that_of_gpt_neox(share):
     random, width = np.random.default_rng(0), int(H * share)
@@ -170,6 +171,7 @@ def test_neighbours_give_the_products_of_gptj():
     assert_near(jnp.einsum('btnh,bsnh->bnts', *ours), expected)
 
 
+@pytest.mark.oracle_of('position.alibi:ALiBi', by='transformers, BLOOM')
 @pytest.mark.parametrize('heads', [1, 2, 5, 8, 12, 16, 25, 71])
 def test_alibi_weights_are_those_of_bloom(heads):
     """BLOOM adds m j where ours adds -m (i - j): a constant a query, which the softmax does not see."""
@@ -191,6 +193,7 @@ def test_alibi_slopes_are_those_of_mpt_in_some_order(heads):
     np.testing.assert_allclose(sorted(bias[:, -2] * -1), sorted(geometric_slopes(heads)), rtol=NEAR)
 
 
+@pytest.mark.oracle_of('position.relative_bias:RelativeBias', by='transformers, T5')
 @pytest.mark.parametrize('seed', SEEDS)
 @pytest.mark.parametrize('both_sides', [True, False])
 def test_buckets_are_those_of_t5(seed, both_sides):
@@ -202,6 +205,7 @@ def test_buckets_are_those_of_t5(seed, both_sides):
     np.testing.assert_array_equal(given, expected)
 
 
+@pytest.mark.oracle_of('position.transformer_xl:TransformerXL', by='transformers, XLNet')
 @pytest.mark.parametrize('seed', SEEDS)
 def test_transformer_xl_scores_are_those_of_xlnet(seed):
     random = np.random.default_rng(seed)
@@ -230,6 +234,7 @@ def test_transformer_xl_scores_are_those_of_xlnet(seed):
     assert_near(jax.nn.softmax(scores), expected.numpy())
 
 
+@pytest.mark.oracle_of('position.shaw:Shaw', by='transformers, Wav2Vec2-BERT')
 @pytest.mark.parametrize('seed', SEEDS)
 def test_relative_keys_are_those_of_wav2vec2_bert(seed):
     random = np.random.default_rng(seed)
@@ -257,6 +262,7 @@ def test_relative_keys_are_those_of_wav2vec2_bert(seed):
     assert_near(jax.nn.softmax(scores), expected.numpy())
 
 
+@pytest.mark.oracle_of('position.learned:Learned', by='transformers, OPT and BART')
 @pytest.mark.parametrize('theirs', [OPTLearnedPositionalEmbedding, BartLearnedPositionalEmbedding])
 def test_learned_positions_with_an_offset_are_the_table_without_its_first_rows(theirs):
     """Rows before the offset serve no position, so ours has none of them; OPT counts from the first real token."""

@@ -51,6 +51,7 @@ def both(monkeypatch, x, seed, causal, buckets, block):
     return expected, y, buckets_of(jnp.einsum('btd,dnh->btnh', x, query), directions)
 
 
+@pytest.mark.oracle_of('attention.reformer:Reformer', by='transformers, Reformer')
 @pytest.mark.parametrize('causal', [True, False])
 @pytest.mark.parametrize('buckets', [2, 4])
 def test_outputs_are_those_of_transformers(monkeypatch, buckets, causal):

@@ -156,6 +156,7 @@ def pair(request, tmp_path_factory):
     return family(folder, **settings), Loaded(folder)
 
 
+@pytest.mark.oracle_of('position.sinusoid:Sinusoid', by='transformers, Marian')
 def test_logits_and_steps_with_padding_on_both_sides(pair, record_property):
     theirs, ours = pair
     tensors = {

@@ -40,6 +40,12 @@ def seen(images, spec, params):
     )['pooled']
 
 
+@pytest.mark.oracle_of(
+    'embed.patch:PatchEmbedding',
+    'embed.class_token:ClassToken',
+    'position.learned_grid:LearnedGrid',
+    by='transformers, ViT and DeiT',
+)
 @pytest.mark.parametrize('changes', [{}, {'hidden_act': 'relu', 'layer_norm_eps': 1e-2, 'num_channels': 1}])
 @pytest.mark.parametrize('name', ['ViTForImageClassification', 'ViTModel', 'DeiTForImageClassification', 'DeiTModel'])
 def test_logits_are_those_of_transformers(name, changes, tmp_path, record_property):

@@ -54,6 +54,11 @@ def module_of(name, **more):
     return build({'use': USES[name], 'size': M, 'heads': N, **more})()
 
 
+@pytest.mark.oracle_of(
+    'recurrent.mixer.dynamic_convolution:DynamicConvolution',
+    'recurrent.mixer.lightweight_convolution:LightweightConvolution',
+    by='fairseq',
+)
 @pytest.mark.parametrize('name', USES)
 def test_outputs_are_those_that_the_authors_code_gave(name):
     found = module_of(name).apply({'params': params_of(name)}, waves(1, T, D))

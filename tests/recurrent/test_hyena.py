@@ -31,6 +31,7 @@ def waves(*shape, start=0):
     return jnp.array(np.sin(start + np.arange(np.prod(shape))).reshape(shape), jnp.float32)
 
 
+@pytest.mark.oracle_of('recurrent.mixer.hyena:Hyena', by='HazyResearch/safari')
 @pytest.mark.long
 def test_outputs_are_those_that_the_authors_code_gave():
     kernel = waves(4, 12, start=1)

@@ -44,6 +44,7 @@ def params_of_waves(D, M):
     }
 
 
+@pytest.mark.oracle_of('recurrent.mixer.s4d:S4D', by='state-spaces/s4')
 @pytest.mark.long
 def test_outputs_are_those_that_the_authors_code_gave():
     y = S4D(states=2).apply({'params': params_of_waves(3, 2)}, waves(1, 7, 3))

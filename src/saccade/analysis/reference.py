@@ -18,7 +18,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import optax
@@ -29,10 +29,13 @@ from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
 from saccade.analysis.catalogue.metrics import metric_table
 from saccade.analysis.catalogue.readme import markdown
 from saccade.analysis.equations import is_equation, terms
+from saccade.analysis.oracles import Oracle, declared_oracles
 from saccade.analysis.report.figures import Table
 from saccade.build import defaults, fields, load
 from saccade.parts import parts, sources
 from saccade.types import Part, Range
+
+Oracles: TypeAlias = Mapping[str, Sequence[Oracle]]
 
 _CODE = re.compile(r'(`[^`]+`|https?://[^\s,;)]*[^\s,;).:])')
 _MARKUP = re.compile(r'([\\*_<>\[\]|$#{}^~])')
@@ -60,7 +63,7 @@ def write(root: Path, folder: Path) -> None:
     """Write the pages into a folder.
 
     Args:
-        root: of the repository, with `launch/` and `experiments/`.
+        root: of the repository, with `launch/`, `experiments/` and `tests/`.
     """
     written = {
         **{room: room_page(room) for room in rooms()},
@@ -72,7 +75,8 @@ def write(root: Path, folder: Path) -> None:
     }
     written['index'] = index_page(list(written))
     # A room of one module has one page.
-    written |= {_place(module): module_page(module) for module in _held()}
+    oracles = declared_oracles(root)
+    written |= {_place(module): module_page(module, oracles) for module in _held()}
     for name, text in written.items():
         file = folder / f'{name}.md'
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -115,18 +119,22 @@ def room_page(room: str) -> str:
     return '\n\n'.join(filter(None, sections)) + '\n'
 
 
-def module_page(module: str) -> str:
-    """Return the page of a module: its docstring and its parts."""
+def module_page(module: str, oracles: Oracles | None = None) -> str:
+    """Return the page of a module: its docstring and its parts.
+
+    Args:
+        oracles: of all parts by name; None to leave them out.
+    """
     own, words = _held()[module], prose(inspect.getdoc(sys.modules[module]) or '')
     room, *inner = module.split('.')[1:]
     up = f'Part of [{_title(_about_room(room))}]({"../" * len(inner)}{room}.md)' if inner else ''
     if len(own) == 1 and words and _is_class(own[0]):
         sections = [f'# {escaped(own[0].__name__)}', up, f'`{Part(own[0]).name}`', words]
-        sections += [part_section(own[0], after_its_module=True)]
+        sections += [part_section(own[0], oracles, after_its_module=True)]
     else:
         sections = [f'# {escaped(module.removeprefix("saccade."))}', up, words]
         for part in own:
-            sections += [f'## {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part)]
+            sections += [f'## {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part, oracles)]
     # Pages of parts are reached from their room, not from the contents, which every page repeats.
     return '\n\n'.join(filter(None, ['---\norphan: true\n---' if inner else '', *sections])) + '\n'
 
@@ -156,10 +164,11 @@ def _summary(module: str) -> str:
     return escaped(' '.join((inspect.getdoc(sys.modules[module]) or '').partition('\n\n')[0].split()))
 
 
-def part_section(part: Any, after_its_module: bool = False) -> str:
-    """Return a part's own docstring, its fields and its capabilities.
+def part_section(part: Any, oracles: Oracles | None = None, after_its_module: bool = False) -> str:
+    """Return a part's own docstring, its fields, its capabilities and its oracles.
 
     Args:
+        oracles: of all parts by name; None to leave them out.
         after_its_module: the docstring of its module is before it, which a docstring of one line repeats.
     """
     words, texts = described(part)
@@ -169,7 +178,8 @@ def part_section(part: Any, after_its_module: bool = False) -> str:
         for name, (hint, required) in fields(part).items()
     ]
     table = markdown(Table('', ('field', 'type', 'default', 'meaning'), rows)) if rows else 'It has no fields.'
-    return '\n\n'.join(filter(None, [words, table, methods(part), capabilities(part)]))
+    compared = '' if oracles is None else oracles_line(part, oracles)
+    return '\n\n'.join(filter(None, [words, table, methods(part), capabilities(part), compared]))
 
 
 def bases_section(parts: Sequence[Any]) -> list[str]:
@@ -242,6 +252,18 @@ def capabilities(part: Any) -> str:
     rest = [f'{name}: {value}' for name, value in said.items() if value not in ('yes', NONE)]
     lines = [f'{title}: {", ".join(names)}.' for title, names in (('Yes', yes), ('No', no)) if names]
     return f'**Declares.** {escaped(" ".join([*lines, *(f"{line}." for line in rest)]))}' if said else ''
+
+
+def oracles_line(part: Any, oracles: Oracles) -> str:
+    """Return who wrote the code that tests compare a part with; nothing for other parts than those of the catalogue."""
+    files: dict[str, dict[str, None]] = {}
+    for oracle in oracles.get(Part(part).name, ()):
+        files.setdefault(oracle.by, {})[f'`{oracle.file}`'] = None
+    if files:
+        found = (f'{escaped(by)} ({", ".join(places)})' for by, places in files.items())
+        return f'**Oracle.** {"; ".join(found)}.'
+    listed = any(part in Catalogue.ours().parts[kind] for kind in KINDS)
+    return 'No oracle by others.' if listed else ''
 
 
 def described(part: Any) -> tuple[str, dict[str, str]]:
