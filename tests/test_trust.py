@@ -186,8 +186,7 @@ ALLOWED = {
     # The tokenizer or processor of a run is written into the folder that the run gives it, not the config.
     'data.whole_file:write_whole': 'os unlink write_text',
     # Data whose path the config names is read; `io` and `StringIO` work in memory.
-    'data.corpus.files:_unpacked': 'io',
-    'data.corpus.files:content_of': 'open',
+    'data.corpus.files:opened': 'open',
     'data.corpus.files:visible_files': 'os',
     'data.corpus.record_files:_separated': 'io',
     'data.corpus.row_files:ByteFile': 'open',
