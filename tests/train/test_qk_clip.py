@@ -11,11 +11,14 @@ import pytest
 from saccade.attention.largest_scores import RECORD, largest_scores
 from saccade.axes import declared, recorded_axes
 from saccade.build import build
+from saccade.hub.export import Source, export
 from saccade.ops.mask import Causal, SameSegment, Window
 from saccade.ops.scoring import Scoring
+from saccade.train.experiment import Experiment
 from saccade.train.optimizer import Optimizer
 from saccade.train.qk_clip import QKClip
 from saccade.train.rates import Frozen
+from saccade.train.trained import open_run, start_from
 from saccade.types import LayerContext, Part, Total, UserError
 
 THRESHOLD = 2.0
@@ -141,3 +144,32 @@ def test_evaluation_records_nothing():
     params, _ = initial(MULTI_HEAD)
     reports = build(MULTI_HEAD)().apply({'params': params}, X, CONTEXT, False, mutable=['losses'])[1]
     assert not reports
+
+
+BYTES = "data.tokenizer={'use': 'data.tokenizer.byte:Byte'}"
+SMALL = (BYTES, 'model.width=12', 'model.layers=1', 'model.vocabulary=264')
+RECORDING = "model.block.mixer.kernel={'use': 'attention.largest_scores:LargestScores'}"
+
+
+@pytest.fixture(scope='module')
+def runs(untrained_run):
+    """The folders of two runs, the second with a record."""
+    return [untrained_run('causal_lm/quickstart.py', *SMALL, *more) for more in ((), (RECORDING,))]
+
+
+@pytest.mark.long
+def test_a_model_with_a_record_starts_from_one_without_and_the_other_way_round(runs):
+    for path, other in (runs, runs[::-1]):
+        initial = open_run(other).params
+        start = start_from((path, ''), initial, {})
+        assert jax.tree.structure(start.params) == jax.tree.structure(initial)
+        assert [name.rpartition('/')[2] for name in (*start.new, *start.left)] == [RECORD]
+
+
+@pytest.mark.long
+def test_an_export_leaves_the_record_out(runs, tmp_path):
+    for number, path in enumerate(runs):
+        run = open_run(path)
+        export(Source(Experiment.of(run.config).model, run.params), tmp_path / str(number))
+    plain, recording = (sorted((file.name, file.stat().st_size) for file in (tmp_path / n).iterdir()) for n in '01')
+    assert plain == recording

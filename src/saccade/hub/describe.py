@@ -12,6 +12,7 @@ from saccade.hub.load import shapes_of
 from saccade.hub.place import weights_of
 from saccade.hub.template import Place, Written, resolved, written
 from saccade.nearest import nearest
+from saccade.ops.statistic import is_record
 from saccade.types import Part, UserError
 
 _SHOWN = 3  # fields of a message that do not fit
@@ -100,6 +101,7 @@ def describe(
     config = best.config(tokens)
     settings = best.family.keys.settings(config)
     theirs = shapes_of(best.family.spec(settings, best.heads), best.family.inputs_of(settings))
+    shapes = {path: shape for path, shape in shapes.items() if not is_record(path)}
     held = {path for weight in weights_of(best.family, best.heads, theirs) for path in weight.ours}
     if wrong := sorted(path for path, shape in shapes.items() if path not in held or theirs.get(path) != shape):
         raise UserError(f'{best.name} has no place for the parameter {wrong[0]}, of shape {shapes[wrong[0]]}')

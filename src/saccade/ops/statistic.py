@@ -21,6 +21,7 @@ from saccade.ops.padding import of_tokens, token_mean
 from saccade.types import Hidden, Real, Total
 
 STATISTIC = re.compile(r'(^|/)(balance_bias|running_[a-z_]+)$')
+RECORD = re.compile(r'(^|/)running_largest_[a-z_]+$')
 
 Features = Float[Array, 'D']
 
@@ -30,6 +31,14 @@ _TINY = 1e-30  # divisor for features that are always zero
 def is_statistic(path: str) -> bool:
     """Return True if the parameter at this path, such as 'norm/running_mean', is a running statistic."""
     return STATISTIC.search(path) is not None
+
+
+def is_record(path: str) -> bool:
+    """Return True if the parameter at this path is a statistic that each step replaces and only training reads.
+
+    Weights of elsewhere may lack it, and an export leaves it out.
+    """
+    return RECORD.search(path) is not None
 
 
 def move(old: Float[Array, '*axes'], new: Float[Array, '*axes']) -> Float[Array, '']:

@@ -25,6 +25,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.hub.download import advice, local
+from saccade.ops.statistic import is_record
 from saccade.train.bucket import is_bucket
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
@@ -378,6 +379,7 @@ def _adapted(
     """Return the parameters after `adapt`, which must have the shapes asked for."""
     if adapt is not None:
         params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
+    params = _with_records(params, asked)
     there = _shapes(params)
     for name in sorted(there.keys() | asked.keys()):
         if there.get(name) != asked.get(name):
@@ -386,6 +388,15 @@ def _adapted(
                 f'{asked.get(name, "absent")} in this model; --config.inherit=model takes the model from there'
             )
     return params
+
+
+def _with_records(params: Params, asked: Mapping[str, tuple[int, ...]]) -> Params:
+    """Return parameters with the records of the model that they are for, and without other records."""
+    kept = {name: leaf for name, leaf in _by_path(params).items() if name in asked or not is_record(name)}
+    lacking = {name: shape for name, shape in asked.items() if is_record(name) and name not in kept}
+    return unflatten_dict(
+        kept | {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in lacking.items()}, sep='/'
+    )
 
 
 def shapes_in(path: str) -> Params:
