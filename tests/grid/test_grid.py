@@ -15,6 +15,8 @@ from cells import FACTORS, LENGTH, SEED, VOCABULARY, Cell, beside, cover, decode
 from saccade.analysis.catalogue.catalogue import can
 from saccade.build import build, load
 from saccade.ops.loss import cross_entropy
+from saccade.ops.statistic import is_record
+from saccade.train.optimizer import path_of
 from saccade.types import LayerContext, Total, UserError
 
 pytestmark = pytest.mark.long
@@ -117,8 +119,13 @@ def is_stacked(path: Any) -> bool:
 
 
 def is_unread(cell: Cell, path: Any) -> bool:
-    """Whether a layer reads nothing of this norm: its weights are fixed, and its values are those of another layer."""
-    return (cell['mixer'], cell['block']) == ('RandomSynthesizer', 'SharedKeys') and path[-2].key == 'mixer_norm'
+    """Whether a layer reads nothing of this parameter outside of training, or of this norm.
+
+    The weights of a random synthesizer are fixed, and its values may be those of another layer.
+    """
+    return is_record(path_of(path)) or (
+        (cell['mixer'], cell['block']) == ('RandomSynthesizer', 'SharedKeys') and path[-2].key == 'mixer_norm'
+    )
 
 
 def is_smooth(cell: Cell) -> bool:
