@@ -127,7 +127,8 @@ def test_every_file_has_the_outcomes(tmp_path):
     assert '| 3/5 | 900 |' in files['report.md']
     assert r'| 2/5 | \> 1,200 |' in files['report.md']
     assert '>2/5</td><td class="number" data-label="median steps to solve">&gt; 1,200</td>' in files['index.html']
-    assert r'\begin{tabular}[b]{@{}r@{}}median \\ steps to \\ solve\end{tabular}' in files['table.tex']
+    assert r'\begin{tabular}[b]{@{}r@{}}median steps \\ to solve\end{tabular}' in files['table.tex']
+    assert r' & 2/5 & $>$ 1,200 \\' in files['table.tex']
     for name in ('index.html', 'report.md'):
         assert 'Kaplan and Meier 1958' in files[name]
         assert 'compare the steps to solve' in files[name]

@@ -27,6 +27,7 @@ from saccade.analysis.catalogue.catalogue import (
 )
 from saccade.attention.multi_head import MultiHead
 from saccade.build import all_modules, build, load
+from saccade.ops.causality import require_causal
 from saccade.ops.mask import Window
 from saccade.parts import parts_in
 from saccade.types import Capabilities, Mask, Part, UserError
@@ -211,3 +212,12 @@ def test_a_part_of_ones_own_is_tried_with_the_values_for_inherited_conventions_a
         name: ours[name] for name in ('mask', 'kernel', 'position')
     }
     assert 'mask' not in MIXER.spec(Windowed)
+
+
+def test_a_mixer_that_is_never_causal_is_refused_by_causal_models():
+    mixers = Catalogue.ours().specs(MIXER).values()
+    never = [spec for spec in mixers if not can(spec).causal]
+    assert {'Fourier', 'Induced'} <= {spec['use'].rpartition(':')[2] for spec in never}
+    for spec in never:
+        with pytest.raises(UserError, match=rf'does not support {spec["use"]}, where a token depends on later ones'):
+            require_causal('model.decoder:Decoder', build(spec))

@@ -54,6 +54,7 @@ class Induced(Layer):
     capabilities: ClassVar[Capabilities] = Capabilities(
         causal=False, cross=False, terms=False, cached=False, time='B T M D + B T D^2', memory='B N T M'
     )
+    sees_others: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {
         'points': 3,
         'documents': 4,

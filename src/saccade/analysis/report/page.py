@@ -103,6 +103,8 @@ _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff
 _LATEX = {
     **{character: rf'\{character}' for character in '&%$#_{}'},
     '\\': r'\textbackslash{}',
+    '<': '$<$',  # the usual font has other glyphs in their places
+    '>': '$>$',
     '~': r'\textasciitilde{}',
     '^': r'\textasciicircum{}',
     '[': '{[}',  # after a line break it would be the argument of \\
