@@ -81,7 +81,7 @@ def require_trusted(config: Any, where: str) -> None:
     Raises:
         UserError: it names such code; all of its fields, and the flag that would allow it, are named.
     """
-    others = [(path, use) for path, use in _uses(config) if not (_is_ours(use) or _is_trusted(use))]
+    others = [(path, use) for path, use in uses(config) if not (_is_ours(use) or _is_trusted(use))]
     if not others:
         return
     shown = ', '.join(f'{path}: {_shown(use)}' for path, use in others[:_LISTED])
@@ -95,17 +95,17 @@ def require_trusted(config: Any, where: str) -> None:
 
 def foreign(config: Any) -> list[str]:
     """Names of a config that are not ours: what `--trust` needs to open its run."""
-    return sorted({use for _, use in _uses(config) if not _is_ours(use)})
+    return sorted({use for _, use in uses(config) if not _is_ours(use)})
 
 
 def outside(config: Any) -> list[str]:
     """Modules outside the package that a config names, without those of the standard library."""
-    modules = {use.partition(':')[0] for _, use in _uses(config) if not _is_ours(use)}
+    modules = {use.partition(':')[0] for _, use in uses(config) if not _is_ours(use)}
     return sorted(module for module in modules if _is_elsewhere(module.partition('.')[0]))
 
 
-def _uses(config: Any) -> list[tuple[str, str]]:
-    """Each `use` of a config, at any depth, with its field."""
+def uses(config: Any) -> list[tuple[str, str]]:
+    """Return each `use` of a config, at any depth, after its field."""
     found, left = [], [('', config)]
     while left:
         path, value = left.pop()

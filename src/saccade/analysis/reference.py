@@ -255,7 +255,7 @@ def capabilities(part: Any) -> str:
 
 
 def oracles_line(part: Any, oracles: Oracles) -> str:
-    """Return who wrote the code that tests compare a part with; nothing for other parts than those of the catalogue."""
+    """Return the authors of the code with which tests compare a part; empty for a part outside of the catalogue."""
     files: dict[str, dict[str, None]] = {}
     for oracle in oracles.get(Part(part).name, ()):
         files.setdefault(oracle.by, {})[f'`{oracle.file}`'] = None

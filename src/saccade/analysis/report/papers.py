@@ -9,13 +9,12 @@ No part is imported; a part of one's own, outside of the package, is without pap
 import ast
 import functools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import saccade
 from saccade.analysis.report.compare import Comparison
+from saccade.trust import uses
 
 _BREAK = r'(?: |\n(?!\n))'  # between words of one paragraph
 _NAME = r"[A-Z][\w'-]*"
@@ -75,7 +74,7 @@ def papers(use: str) -> tuple[Paper, ...]:
 def cited(comparison: Comparison) -> dict[str, tuple[Paper, ...]]:
     """Return the parts that some variants lack and that cite papers, with these."""
     trials = [trial for standing in comparison.standings for trial in standing.trials if trial.config]
-    parts = [set(_uses(trial.config)) for trial in trials]
+    parts = [{use for _, use in uses(trial.config)} for trial in trials]
     differ = sorted(set().union(*parts) - set.intersection(*parts)) if parts else []
     return {use: papers(use) for use in differ if papers(use)}
 
@@ -84,13 +83,3 @@ def bibtex(comparison: Comparison) -> str:
     """Return the papers as a bibliography for BibTeX, each once."""
     entries = {paper.key: paper.bibtex() for found in cited(comparison).values() for paper in found}
     return ''.join(f'{entry}\n\n' for _, entry in sorted(entries.items()))
-
-
-def _uses(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        if isinstance(value.get('use'), str):
-            yield value['use']
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from _uses(each)
