@@ -13,6 +13,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 _DECLARED = re.compile(r'^__all__ = (\[[^\]]*\])', re.MULTILINE)
 _PACKAGE = Path(__file__).parent
@@ -37,3 +38,18 @@ def parts_in(place: str) -> Iterator[str]:
     for module, names in parts().items():
         if module == place or module.startswith(f'{place}.'):
             yield from (f'{module}:{name}' for name in names)
+
+
+def uses(config: Any) -> list[tuple[str, str]]:
+    """Return each `use` of a config, at any depth, after its field."""
+    found, left = [], [('', config)]
+    while left:
+        path, value = left.pop()
+        value = dict(enumerate(value)) if isinstance(value, list | tuple) else value
+        for key, held in value.items() if isinstance(value, Mapping) else ():
+            field = f'{path}.{key}' if path else str(key)
+            if key == 'use':
+                found.append((field, held if isinstance(held, str) else repr(held)))
+            else:
+                left.append((field, held))
+    return sorted(found)

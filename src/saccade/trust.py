@@ -18,12 +18,12 @@ A config that the user launches is the user's own program, and may name anything
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
-from saccade.parts import parts
+from saccade.parts import parts, uses
 from saccade.types import UserError
 
 VARIABLE = 'SACCADE_TRUST'
@@ -102,21 +102,6 @@ def outside(config: Any) -> list[str]:
     """Modules outside the package that a config names, without those of the standard library."""
     modules = {use.partition(':')[0] for _, use in uses(config) if not _is_ours(use)}
     return sorted(module for module in modules if _is_elsewhere(module.partition('.')[0]))
-
-
-def uses(config: Any) -> list[tuple[str, str]]:
-    """Return each `use` of a config, at any depth, after its field."""
-    found, left = [], [('', config)]
-    while left:
-        path, value = left.pop()
-        value = dict(enumerate(value)) if isinstance(value, list | tuple) else value
-        for key, held in value.items() if isinstance(value, Mapping) else ():
-            field = f'{path}.{key}' if path else str(key)
-            if key == 'use':
-                found.append((field, held if isinstance(held, str) else repr(held)))
-            else:
-                left.append((field, held))
-    return sorted(found)
 
 
 def _is_ours(use: str) -> bool:

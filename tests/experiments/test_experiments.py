@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from saccade.analysis.catalogue.catalogue import KERNEL, MIXER, SOFTMAX, TERM, Catalogue, can
+from saccade.parts import uses
 from saccade.sweep.plan import SweepPlan
 from saccade.train.config import load_config
 from saccade.train.config_file import run_file
@@ -199,18 +200,8 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
         'softmax.softmax:Softmax',  # what the kernels have by default
     }
     spec = run_file('sweep', str(ROOT / 'experiments/sweeps/attention.py'), 'get_sweep')[0]
-    named = set(uses([spec['runs'], load_config(str(ROOT / 'experiments/causal_lm/comparison.py'))]))
+    named = {use for _, use in uses([spec['runs'], load_config(str(ROOT / 'experiments/causal_lm/comparison.py'))])}
     ours = Catalogue.ours()
     kinds = (MIXER, KERNEL, SOFTMAX, TERM)
     there = {part['use'] for kind in kinds for part in ours.specs(kind).values() if can(part).causal}
     assert there - named == elsewhere
-
-
-def uses(value):
-    """The import paths that a config names, at any depth."""
-    if isinstance(value, dict):
-        yield from [value['use']] if 'use' in value else []
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from uses(item)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import saccade
 from saccade.analysis.report.compare import Comparison
-from saccade.trust import uses
+from saccade.parts import uses
 
 _BREAK = r'(?: |\n(?!\n))'  # between words of one paragraph
 _NAME = r"[A-Z][\w'-]*"
