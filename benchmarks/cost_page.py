@@ -11,12 +11,30 @@ import numpy as np
 from saccade.experiments.sweeps import attention as sweep
 from scipy.stats import t as student
 
-from benchmarks.costs import BLOCK, FIGURES, LARGEST, MACHINE, TOKENS, WIDTH, WINDOW, Record, layers, refusal, variants
+from benchmarks.costs import (
+    BLOCK,
+    DECODED,
+    FIGURES,
+    LARGEST,
+    MACHINE,
+    TOKENS,
+    WIDTH,
+    WINDOW,
+    Record,
+    layers,
+    refusal,
+    variants,
+)
 from saccade.analysis.catalogue.catalogue import can
 from saccade.analysis.report.figures import MeasurementReport, Table
 
 LINEAR = 1.1  # largest exponent of a cost that is called linear in the length
-COMMAND = 'python -m benchmarks --what=costs --counts --records=docs/results/costs.csv --out=docs/results/costs.md'
+COMMAND = 'python -m benchmarks --what=costs --rounds=3 --records=docs/results/costs.csv --out=docs/results/costs.md'
+COMPARED = 'multi_head'  # whose seconds, in blocks, others are compared with
+SECONDS = 'compile_seconds', 'seconds', 'token_seconds'
+COMPILED = 2  # ratio of seconds to compile that is the goal
+FASTER = 0.9  # ratio of seconds below which a layer is called faster
+LISTED = 8  # layers in one sentence
 QUADRATIC, MASKED, KEYS, STATE = (
     'Scores of all pairs in memory',
     'Masks of fewer pairs, in blocks',
@@ -38,12 +56,14 @@ _LENGTHS = re.compile(r'(?<!log )(?<!log\^2 )(?<!sqrt\()\b[TS]\b(\^2)?')
 
 @dataclass(frozen=True)
 class Cost:
-    """One cost. Attributes: title of its table; column of exponents; unit, as a divisor; exponent in a whole batch."""
+    """One cost. Attributes: title of its table; column of exponents; unit, as a divisor; exponent in a whole batch, None
+    for a cost without exponents.
+    """
 
     title: str
     name: str
     unit: float
-    of_batch: int
+    of_batch: int | None
 
 
 COSTS: Mapping[str, Cost] = dict(
@@ -53,7 +73,7 @@ COSTS: Mapping[str, Cost] = dict(
             Cost(f'GFLOPs of the forward pass, {TOKENS:,} tokens', 'FLOPs', 1e9, 1),
             Cost(f'Temporary MiB of the forward and backward pass, {TOKENS:,} tokens', 'temporary bytes', 2.0**20, 1),
             Cost('KiB of the decoding state of a sequence', 'state bytes', 2.0**10, 0),
-            Cost('Seconds to compile the forward and backward pass', 'seconds to compile', 1.0, 0),
+            Cost('Seconds to compile the forward and backward pass', 'seconds to compile', 1.0, None),
             Cost(f'Seconds of the forward and backward pass, {TOKENS:,} tokens', 'seconds', 1.0, 1),
             Cost('Milliseconds to decode a token', 'seconds of a decoded token', 1e-3, 0),
         ),
@@ -80,12 +100,13 @@ def report(records: Mapping[tuple[str, int], Record]) -> MeasurementReport:
     exponents = {
         cost: {name: exponent(lengths, row, COSTS[cost].of_batch) for name, row in rows.items()}
         for cost, rows in figures.items()
+        if COSTS[cost].of_batch is not None
     }
     by_kind = (
         Table(
             kind,
-            ('layer', *(COSTS[cost].name for cost in figures), 'declared time', 'memory', 'state'),
-            [(name, *(_fitted(exponents[cost][name]) for cost in figures), *_declared(specs[name])) for name in group],
+            ('layer', *(COSTS[cost].name for cost in exponents), 'declared time', 'memory', 'state'),
+            [(name, *(_fitted(rows[name]) for rows in exponents.values()), *_declared(specs[name])) for name in group],
         )
         for kind, group in of_kind.items()
         if group
@@ -102,7 +123,7 @@ def report(records: Mapping[tuple[str, int], Record]) -> MeasurementReport:
         'costs',
         {'lengths': lengths, 'exponents': exponents, **figures},
         (*by_kind, *by_cost),
-        (*_results(of_kind[QUADRATIC], exponents), *_method(figures)),
+        (*_results(of_kind[QUADRATIC], exponents), *_speed(figures, lengths), *_method(figures)),
         tuple(_machines(records.values())),
     )
 
@@ -166,14 +187,55 @@ def _results(quadratic: Sequence[str], exponents: Mapping[str, Mapping[str, Expo
     )
 
 
+def _speed(figures: Mapping[str, Mapping[str, Row]], lengths: Sequence[int]) -> Iterable[str]:
+    """Yield the results of measured seconds in words, as ratios to those of full attention in blocks."""
+    ratios = {cost: _ratios(figures[cost]) for cost in SECONDS if COMPARED in figures.get(cost, ())}
+    if 'compile_seconds' in ratios:
+        most = {name: max(each for each in row if each) for name, row in ratios['compile_seconds'].items()}
+        longer = [f'`{name}` {ratio:.1f}' for name, ratio in most.items() if ratio > COMPILED]
+        yield (
+            f'**Compilation.** {len(most) - len(longer)} of {len(most)} layers compile in at most {COMPILED} times the '
+            f'seconds of `{COMPARED}` at every length. The others, with their largest ratio: {", ".join(longer)}.'
+        )
+    for cost, title in {'seconds': 'Seconds', 'token_seconds': 'Decoding'}.items():
+        if cost in ratios:
+            yield f'**{title}**, as ratios to `{COMPARED}`. ' + ' '.join(
+                _compared(length, {name: row[number] for name, row in ratios[cost].items()})
+                for number, length in ((0, lengths[0]), (len(lengths) - 1, lengths[-1]))
+            )
+
+
+def _ratios(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Return the figures by those of COMPARED at the same length."""
+    base = rows[COMPARED]
+    return {
+        name: [None if None in pair else pair[0] / pair[1] for pair in zip(row, base, strict=True)]
+        for name, row in rows.items()
+        if name != COMPARED
+    }
+
+
+def _compared(length: int, ratios: Mapping[str, float | None]) -> str:
+    """Return how many layers are faster at one length, with the fastest and the slowest."""
+    known = sorted((ratio, name) for name, ratio in ratios.items() if ratio is not None)
+    faster = sum(ratio < FASTER for ratio, _ in known)
+    ends = known[: min(faster, LISTED)], known[-LISTED // 2 :]
+    fastest, slowest = (', '.join(f'`{name}` {ratio:.2f}' for ratio, name in end) or 'none' for end in ends)
+    return (
+        f'At T = {length:,}: {faster} of {len(known)} layers take less than {FASTER} times as long, first {fastest}; '
+        f'the slowest are {slowest}.'
+    )
+
+
 def _method(figures: Iterable[str]) -> Iterable[str]:
     missing = [cost.name for name, cost in COSTS.items() if name not in figures]
     yield (
         f'**Method.** One layer of width {WIDTH} with {sweep.HEADS} heads, float32, {TOKENS:,} tokens a batch at every '
         f'length; local parts see {WINDOW} tokens; kernels work in blocks of {BLOCK} tokens except `plain` and layers '
         'that refuse this. FLOPs are matrix products and transforms of the traced forward pass. Temporary bytes are '
-        "the compiler's, for the gradients of parameters and inputs of the program compiled for this processor, which "
-        'is not run; without parameters, inputs and outputs. State bytes are the arrays that decoding begins with.'
+        "the compiler's, for the gradients of parameters and inputs of the program compiled for this processor, "
+        'without parameters, inputs and outputs. State bytes are the arrays that decoding begins with. Seconds are '
+        f'medians of runs after the first; decoding is of {DECODED} tokens from an empty state of the given length.'
     )
     yield (
         'Exponents are of one sequence, with a 95% interval of the line through the logarithms. Memory may have an '

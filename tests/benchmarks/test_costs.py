@@ -55,15 +55,13 @@ def test_a_single_row_of_s4d_is_linear_as_the_page_says():
     'name', [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in LAYERS]
 )
 def test_a_recount_gives_the_records(name, length):
-    """FLOPs do not depend on the compiler, and bytes do: jax 0.12 has 0.89 (cosFormer) to 1.01 of those of jax 0.10.
-
-    10% at each of two lengths are 0.15 of the exponent between them.
+    """FLOPs do not depend on the compiler, and bytes do: jax 0.12 has 0.80 (scalable) to 1.32 (normalised heads) times
+    those of jax 0.10. 10% at each of two lengths are 0.15 of the exponent between them.
     """
     found, record = measure(layers(length)[name], length, 0), RECORDS[name, length]
     assert [found[each] for each in ('flops', 'state_bytes')] == [record[each] for each in ('flops', 'state_bytes')]
-    assert found['temp_bytes'] <= 1.1 * record['temp_bytes']
-    if jax.__version__ == record['jax']:
-        assert found['temp_bytes'] >= 0.9 * record['temp_bytes']
+    near = 1.1 if jax.__version__ == record['jax'] else 1.4
+    assert record['temp_bytes'] / near <= found['temp_bytes'] <= near * record['temp_bytes']
 
 
 @pytest.mark.parametrize(
