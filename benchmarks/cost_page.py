@@ -56,8 +56,9 @@ _LENGTHS = re.compile(r'(?<!log )(?<!log\^2 )(?<!sqrt\()\b[TS]\b(\^2)?')
 
 @dataclass(frozen=True)
 class Cost:
-    """One cost. Attributes: title of its table; column of exponents; unit, as a divisor; exponent in a whole batch, None
-    for a cost without exponents.
+    """One cost.
+
+    Attributes: title of its table; name; unit, as a divisor; exponent in a whole batch, None without exponents.
     """
 
     title: str

@@ -112,3 +112,25 @@ def write_study(folder: Path, title: str = 'How many heads? <b>&', whole: bool =
                 write_run(folder / name, config(seed, heads), logged, [start()])
     write_sweep(folder, Sweep('base.py', 'heads.py', title, config(), tuple(runs)))
     return folder
+
+
+def write_task(
+    folder: Path,
+    accuracies: Mapping[str, Sequence[float]],
+    chance: float,
+    longer: Mapping[str, float] | None = None,
+) -> None:
+    """Write a sweep; where accuracies of `longer` sequences are given by variant, runs have those too."""
+    runs = []
+    for number, (variant, values) in enumerate(accuracies.items()):
+        for seed, value in enumerate(values):
+            name = f'{number},seed={seed}'
+            runs.append(SweepRun(name, variant, seed, (), 40, 'finished', 0))
+            plan = {'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 100 * 10**number}
+            logged = [{'step': 0, 'split': 'plan', **plan}]
+            logged += [{'step': 40, 'split': 'validation_64', 'accuracy': longer[variant]}] if longer else []
+            logged += [{'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value}]
+            logged += [{'step': 40, 'split': 'baseline', 'accuracy': chance, 'loss': 1 - chance}]
+            settings = config(seed, number + 1, data={'use': 'd:D', 'context_length': 32})
+            write_run(folder / name, settings, logged, [start()])
+    write_sweep(folder, Sweep('base.py', 'mixers.py', 'Mixers', config(), tuple(runs)))

@@ -7,13 +7,17 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from report_study import write_study
+from report_study import write_study, write_task
 
+from saccade.analysis.report.compare import StudyQuestion
+from saccade.analysis.report.matrix_files import matrix_report
 from saccade.analysis.report.write import report
+from saccade.sweep.record import read_sweep, write_sweep
 
 CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 FLAGS = (
@@ -75,6 +79,35 @@ window.onload = () => {
   }, '*');
 };
 </script>"""
+# What the matrix of a suite does: its filters and its cells.
+PROBE_OF_MATRIX = """<script>
+window.onload = () => {
+  const root = document.documentElement, form = document.querySelector('form.filters');
+  const table = document.querySelector('table.matrix'), rows = () => [...table.tBodies[0].rows];
+  const shown = (name, value) => {
+    form.elements[name].value = value;
+    form.dispatchEvent(new Event('input'));
+    const left = rows().filter(row => row.checkVisibility()).map(row => row.dataset.name);
+    form.reset();
+    form.dispatchEvent(new Event('input'));
+    return left;
+  };
+  const filtered = [shown('name', 'gla'), shown('factor-1', 'on'), shown('state', '100'), shown('name', '')];
+  const cell = rows()[0].querySelector('td.cell > button');
+  const box = document.getElementById(cell.getAttribute('popovertarget'));
+  const visible = [box.checkVisibility()];
+  cell.click();
+  visible.push(box.checkVisibility());
+  const edges = box.getBoundingClientRect();
+  table.tHead.rows[0].cells[1].querySelector('button').click();
+  table.tHead.rows[0].cells[1].querySelector('button').click();
+  parent.postMessage({
+    filtered, visible, fits: edges.left >= 0 && edges.right <= root.clientWidth,
+    order: rows().map(row => row.dataset.name),
+    text: box.innerText, width: root.clientWidth, scroll: root.scrollWidth,
+  }, '*');
+};
+</script>"""
 FRAME = """<script>onmessage = event => document.title = JSON.stringify(event.data);</script>
 <iframe src="{page}" style="border: 0; width: {width}px; height: 3000px"></iframe>"""
 
@@ -84,26 +117,34 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope='module')
-def probed(tmp_path_factory) -> Path:
-    """A copy of a report's page that tells what it looks like; scripts are let in for that alone."""
-    folder = tmp_path_factory.mktemp('browser')
-    page = report(write_study(folder / 'sweep')).files[0].read_text()
-    opened = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', '', page)
-    assert opened != page
-    (folder / 'page.html').write_text(opened.replace('</body>', f'{PROBE}</body>'))
+def probed(page: Path, probe: str, folder: Path) -> Path:
+    """Return a copy of a page that tells what it looks like; scripts are let in for that alone."""
+    text = page.read_text()
+    opened = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', '', text)
+    assert opened != text
+    (folder / 'page.html').write_text(opened.replace('</body>', f'{probe}</body>'))
     return folder / 'page.html'
 
 
-@pytest.fixture(scope='module', params=[PHONE, DESK, WIDE], ids=['phone', 'desk', 'wide'])
-def seen(request, probed, tmp_path_factory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp('seen')
-    (folder / 'frame.html').write_text(FRAME.format(page=probed.as_uri(), width=request.param))
+def look(page: Path, width: int, folder: Path) -> dict[str, Any]:
+    """Return what a page tells in a window of some width."""
+    (folder / 'frame.html').write_text(FRAME.format(page=page.as_uri(), width=width))
     command = [CHROMIUM, *FLAGS, f'--user-data-dir={folder / "profile"}', (folder / 'frame.html').as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     title = re.search(r'<title>(.*?)</title>', done.stdout)
     assert title, done.stderr[-2000:]
-    return {**json.loads(html.unescape(title[1])), 'asked': request.param}
+    return {**json.loads(html.unescape(title[1])), 'asked': width}
+
+
+@pytest.fixture(scope='module')
+def page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp('browser')
+    return probed(report(write_study(folder / 'sweep')).files[0], PROBE, folder)
+
+
+@pytest.fixture(scope='module', params=[PHONE, DESK, WIDE], ids=['phone', 'desk', 'wide'])
+def seen(request, page, tmp_path_factory) -> dict[str, Any]:
+    return look(page, request.param, tmp_path_factory.mktemp('seen'))
 
 
 def test_nothing_goes_beyond_the_side_of_the_page(seen):
@@ -159,3 +200,21 @@ def test_the_browser_lets_our_script_in_and_the_page_needs_none(tmp_path):
 
 def test_the_page_loads_nothing_in_a_browser(seen):
     assert seen['loaded'] == []
+
+
+@pytest.mark.parametrize('width', [PHONE, DESK])
+def test_the_rows_of_a_matrix_are_filtered_and_sorted_and_its_cells_open(width, tmp_path):
+    for task, values in {'copying': (0.5, 0.7, 0.6), 'parity': (0.5, 0.9, 1.0)}.items():
+        accuracies = {name: [value] for name, value in zip(('gla,off', 'gla,on', 'lstm,on'), values, strict=True)}
+        write_task(tmp_path / 'suite' / task, accuracies, 0.1)
+        sweep = read_sweep(tmp_path / 'suite' / task)
+        write_sweep(tmp_path / 'suite' / task, replace(sweep, factors=('mixer', 'convolution')))
+    written = matrix_report(tmp_path / 'suite', StudyQuestion()).files[0]
+    found = look(probed(written, PROBE_OF_MATRIX, tmp_path), width, tmp_path)
+    every = ['gla,off', 'gla,on', 'lstm,on']
+    assert found['filtered'] == [every[:2], every[1:], every[:1], every]
+    assert found['order'] == ['gla,on', 'lstm,on', 'gla,off']
+    assert found['visible'] == [False, True]
+    assert found['fits']
+    assert 'gla,off: copying' in found['text']
+    assert found['scroll'] <= found['width']

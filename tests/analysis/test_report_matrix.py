@@ -6,16 +6,17 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
-from report_study import config, records, start, write_run
+from report_study import config, records, write_run, write_task
 from rich.console import Console
 
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report
-from saccade.analysis.report.matrix_pictures import against_state, by_length
-from saccade.sweep.record import Sweep, SweepRun, write_sweep
+from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
+from saccade.sweep.record import Sweep, SweepRun, read_sweep, write_sweep
 from saccade.types import UserError
 
 ACCURACIES = {
@@ -25,27 +26,10 @@ ACCURACIES = {
 CHANCE = {'copying': 0.1, 'parity': 0.5}
 
 
-def write(folder, accuracies, chance, longer=None):
-    """Write a sweep; where accuracies of `longer` sequences are given by variant, runs have those too."""
-    runs = []
-    for number, (variant, values) in enumerate(accuracies.items()):
-        for seed, value in enumerate(values):
-            name = f'{number},seed={seed}'
-            runs.append(SweepRun(name, variant, seed, (), 40, 'finished', 0))
-            plan = {'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 100 * 10**number}
-            logged = [{'step': 0, 'split': 'plan', **plan}]
-            logged += [{'step': 40, 'split': 'validation_64', 'accuracy': longer[variant]}] if longer else []
-            logged += [{'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value}]
-            logged += [{'step': 40, 'split': 'baseline', 'accuracy': chance, 'loss': 1 - chance}]
-            settings = config(seed, number + 1, data={'use': 'd:D', 'context_length': 32})
-            write_run(folder / name, settings, logged, [start()])
-    write_sweep(folder, Sweep('base.py', 'mixers.py', 'Mixers', config(), tuple(runs)))
-
-
 @pytest.fixture
 def folder(tmp_path):
     for task, accuracies in ACCURACIES.items():
-        write(tmp_path / 'suite' / task, accuracies, CHANCE[task])
+        write_task(tmp_path / 'suite' / task, accuracies, CHANCE[task])
     return tmp_path / 'suite'
 
 
@@ -85,7 +69,7 @@ def test_its_overview_has_sizes_and_no_ranking(folder):
 @pytest.mark.long
 def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     written = matrix_report(folder, StudyQuestion())
-    page, text, cells = (file.read_text() for file in written.files)
+    page, text, latex, cells = (file.read_text() for file in written.files)
     assert '&lt;b&gt;softmax&lt;/b&gt;' in page
     assert '<b>softmax' not in page
     addresses = re.findall(r'href="([^"]*index\.html)"', page)
@@ -93,6 +77,9 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     assert all((folder / 'report' / address).resolve().is_file() for address in addresses)
     assert '--share: 0.980' in page
     assert re.search(r'^\| delta \| 0\.6', text, re.M)
+    assert re.search(r'^delta & 0\.6.* \\\\$', latex, re.M)
+    assert re.search(r'^\$<\$b\$>\$softmax', latex, re.M)
+    assert '<pre>% suite' in page
     rows = [*csv.DictReader(io.StringIO(cells))]
     (parity,) = [row for row in rows if (row['variant'], row['task']) == ('delta', 'parity')]
     assert float(parity['mean']) == pytest.approx(0.99)
@@ -107,9 +94,53 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     assert all((folder / 'report' / file).stat().st_size for file in drawn)
 
 
+def test_a_cell_opens_its_runs_with_their_curves_and_commands(folder):
+    page = matrix_report(folder, StudyQuestion()).files[0].read_text()
+    opened = dict(re.findall(r'popover id="(cell-\d-\d)">(.*?)</ul>', page, re.S))
+    assert {*re.findall(r'popovertarget="(cell-\d-\d)"', page)} == opened.keys()
+    assert len(opened) == 5
+    delta = opened['cell-2-2']
+    assert re.search(r'<h3>.*delta: parity</h3>', delta)
+    assert [*re.findall(r'<b>(.*?)</b>', delta)] == ['1,seed=0', '1,seed=1', '1,seed=2']
+    assert delta.count('python launch/train.py') == 3
+    assert not re.search(r'<svg class="seeds"', delta)  # each run was measured once
+
+
+def test_the_curve_of_a_cell_has_a_line_for_each_seed_and_one_for_chance(tmp_path):
+    for seed in range(2):
+        logged = [{'step': step, 'split': 'validation', 'accuracy': step / 40} for step in (0, 20, 40)]
+        logged += [{'step': 40, 'split': 'baseline', 'accuracy': 0.5}]
+        write_run(tmp_path / 'a' / str(seed), config(seed), logged)
+    (tmp_path / 'a').mkdir(exist_ok=True)
+    write_sweep(
+        tmp_path / 'a',
+        Sweep('b.py', 's.py', 'S', config(), tuple(SweepRun(str(n), 'x', n, (), 40, 'finished', 0) for n in range(2))),
+    )
+    found = matrix(tmp_path, StudyQuestion())
+    svg = seed_curves(found.comparisons['a'], found.cells['x']['a'], 1)
+    assert svg.count('points="10.0,95.0 160.0,55.0 310.0,15.0"') == 2
+    assert svg.count('class="chance" points="10.0,55.0 310.0,55.0"') == 1
+    assert '>40 steps<' in svg
+
+
+def test_rows_are_filtered_by_the_levels_of_factors_and_by_state(tmp_path):
+    for task in ('copying', 'parity'):
+        write_task(tmp_path / task, {'gla,off': [0.5], 'gla,on': [0.6], 'lstm,on': [0.7]}, 0.1)
+        sweep = read_sweep(tmp_path / task)
+        write_sweep(tmp_path / task, replace(sweep, factors=('mixer', 'convolution')))
+    found = matrix(tmp_path, StudyQuestion())
+    assert found.levels['mixer'] == {'gla,off': 'gla', 'gla,on': 'gla', 'lstm,on': 'lstm'}
+    assert found.states == [100, 1000, 10000]
+    page = matrix_report(tmp_path, StudyQuestion()).files[0].read_text()
+    assert 'convolution <select name="factor-1"><option value="">all</option><option>off</option><option>on</op' in page
+    assert '<tr data-name="gla,on" data-factor-0="gla" data-factor-1="on" data-state="1000">' in page
+    write_sweep(tmp_path / 'parity', replace(sweep, factors=()))
+    assert matrix(tmp_path, StudyQuestion()).levels == {}
+
+
 def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):
     longer = {'delta': 0.6, '<b>softmax</b>': 0.4}
-    write(folder / 'recall', {name: ACCURACIES['copying'][name] for name in longer}, 0.1, longer)
+    write_task(folder / 'recall', {name: ACCURACIES['copying'][name] for name in longer}, 0.1, longer)
     found = matrix(folder, StudyQuestion())
     states, curves = (draw(found.comparisons, found.places) for draw in (against_state, by_length))
     assert [*states] == ['copying', 'parity', 'recall']

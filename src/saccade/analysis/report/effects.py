@@ -82,8 +82,8 @@ def effects(comparison: Comparison) -> Effects | None:
     Only cells that finished all seeds are compared: the remaining seeds of another one are a biased sample.
     """
     factors = comparison.study.factors
-    planned = dict.fromkeys(_levels(trial.variant) for trial in comparison.study.trials)
-    scores = {_levels(row.variant): _values(row.scores) for row in comparison.ranked if row.complete}
+    planned = dict.fromkeys(levels_of(trial.variant) for trial in comparison.study.trials)
+    scores = {levels_of(row.variant): _values(row.scores) for row in comparison.ranked if row.complete}
     found = [
         effect
         for number, factor in enumerate(factors)
@@ -92,7 +92,8 @@ def effects(comparison: Comparison) -> Effects | None:
     return Effects(factors, tuple(found)) if found else None
 
 
-def _levels(variant: str) -> Cell:
+def levels_of(variant: str) -> Cell:
+    """Return the level of each factor in the name of a variant."""
     return tuple(variant.split(','))
 
 

@@ -17,12 +17,14 @@ from pathlib import Path
 
 from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.critical import Critical, over_tasks
+from saccade.analysis.report.effects import levels_of
 from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.runs import left_out_words, read_study, runs_in
 from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.tables import places, seeds, with_interval
+from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, amount, fixed
-from saccade.sweep.record import sweep_file
+from saccade.sweep.record import read_sweep, sweep_file
 from saccade.train.workdir import absolute
 from saccade.types import UserError
 
@@ -58,10 +60,35 @@ class Matrix:
             return None
         return min(max((standing.mean - comparison.baseline) / (best - comparison.baseline), 0.0), 1.0)
 
+    @cached_property
+    def levels(self) -> Mapping[str, Mapping[str, str]]:
+        """Level of each variant in each factor that all sweeps cross; empty without factors."""
+        factors = {comparison.study.factors for comparison in self.comparisons.values()}
+        names = factors.pop() if len(factors) == 1 else ()
+        return {
+            factor: {variant: levels_of(variant)[place] for variant in self.cells} for place, factor in enumerate(names)
+        }
+
+    @cached_property
+    def settings(self) -> Mapping[str, Mapping[str, str | None]]:
+        """Setting of each variant that the search before a sweep chose, by task; tasks without a search are absent."""
+        searches = {task: search_of(comparison) for task, comparison in self.comparisons.items()}
+        return {
+            task: search.taken(read_sweep(self.comparisons[task].study.folder))
+            for task, search in searches.items()
+            if search
+        }
+
     def state_bytes(self, variant: str) -> int | float | None:
         """Return the maximum size of the decoding state over tasks; None if no run logged it."""
         found = [standing.cost.state_bytes for standing in self.cells[variant].values()]
         return max((size for size in found if size is not None), default=None)
+
+    @property
+    def states(self) -> list[int | float]:
+        """Every known size of a decoding state, from the smallest."""
+        sizes = {self.state_bytes(variant) for variant in self.cells}
+        return sorted(size for size in sizes if size is not None)
 
     def text(self, variant: str, task: str) -> str:
         """Return a cell as text: mean, interval if there is one, and number of seeds if some are missing."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a matrix: a page that opens offline, the same as Markdown, cells as CSV, pictures as PDF and SVG; and the
-reports of its sweeps.
+"""Files of a matrix: a page that opens offline, the same as Markdown and LaTeX, cells as CSV, pictures as PDF and SVG;
+and the reports of its sweeps.
 """
 
 import os
@@ -20,11 +20,11 @@ from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
 from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
 from saccade.analysis.report.matrix import Matrix, matrix, overview
-from saccade.analysis.report.matrix_pictures import against_state, by_length
+from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import FIGURES, report
 from saccade.paths import expanded
-from saccade.train.process.terminal import say, verbatim
+from saccade.train.process.terminal import printable, say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 METHOD = (
@@ -84,7 +84,7 @@ class MatrixPictures:
 
 
 def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path | None = None) -> MatrixReport:
-    """Compare the sweeps of a folder; write index.html, report.md, cells.csv, figures/ and the report of each sweep.
+    """Compare the sweeps of a folder; write index.html, report.md, table.tex, cells.csv, figures and each report.
 
     Args:
         workdir: a folder whose subfolders are sweeps.
@@ -110,8 +110,9 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
         by_length(found.comparisons, found.places),
     )
     contents = {
-        folder / 'index.html': _html(found, pictures, links, now),
+        folder / 'index.html': _html(found, pictures, links, folder, now),
         folder / 'report.md': _markdown(found, now),
+        folder / 'table.tex': _latex(found, now),
         folder / 'cells.csv': page.as_csv(found.records() or [{'variant': None}]),
     }
     figures = folder / FIGURES
@@ -123,24 +124,26 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
     return MatrixReport(found, tuple(contents), tuple(drawn))
 
 
-def _html(found: Matrix, pictures: MatrixPictures, links: dict[str, str], now: datetime) -> str:
-    return (
-        page.templates()
-        .get_template('matrix.html.jinja')
-        .render(
-            title=found.folder.name,
-            overview=overview(found),
-            matrix=found,
-            ranks=pictures.ranks,
-            states=pictures.states,
-            lengths=pictures.lengths,
-            glyphs=GLYPHS,
-            hues=len(COLOURS),
-            links=links,
-            tables=tables,
-            method=f'{METHOD} Each column links to the report of its sweep.',
-            source=_source(found, now),
-        )
+def _html(found: Matrix, pictures: MatrixPictures, reports: dict[str, str], folder: Path, now: datetime) -> str:
+    environment = page.templates()
+    return environment.get_template('matrix.html.jinja').render(
+        title=found.folder.name,
+        overview=overview(found),
+        matrix=found,
+        latex=_latex(found, now),
+        ranks=pictures.ranks,
+        states=pictures.states,
+        lengths=pictures.lengths,
+        curves=seed_curves,
+        glyphs=GLYPHS,
+        hues=len(COLOURS),
+        reports=reports,
+        links=lambda trial: page.links(trial, folder),
+        number=page.number,
+        tables=tables,
+        method=f'{METHOD} A cell opens its runs; each column links to the report of its sweep.',
+        source=_source(found, now),
+        **page.scripted(environment),
     )
 
 
@@ -148,6 +151,11 @@ def _markdown(found: Matrix, now: datetime) -> str:
     parts = [f'# {page.marked(found.folder.name)}', page.marked(overview(found)), page.table(found.rows()), METHOD]
     parts += page.critical_parts(found.critical)
     return '\n\n'.join([*parts, page.marked(_source(found, now))]) + '\n'
+
+
+def _latex(found: Matrix, now: datetime) -> str:
+    comments = [f'% {printable(line)}'.replace('\n', ' ') for line in (found.folder.name, _source(found, now))]
+    return '\n'.join([*comments, page.tabular([*zip(*found.rows(), strict=True)])]) + '\n'
 
 
 def _source(found: Matrix, now: datetime) -> str:

@@ -5,12 +5,14 @@
 A variant has one colour and one number in all of them: its row in the matrix.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from saccade.analysis.report.compare import Comparison
+from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.drawing import (
     SMALL,
     Canvas,
@@ -25,7 +27,8 @@ from saccade.analysis.report.drawing import (
     numbered,
 )
 from saccade.analysis.report.lengths import lengths
-from saccade.analysis.report.words import metric_name
+from saccade.analysis.report.tables import places
+from saccade.analysis.report.words import fixed, metric_name
 
 Line = Sequence[tuple[float, float]]
 
@@ -56,6 +59,41 @@ def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) 
         if lines:
             found[task] = _picture(f'length-{number}', task, comparison, lines, 'tokens of a sequence')
     return found
+
+
+def seed_curves(comparison: Comparison, standing: RankedVariant, place: int) -> Markup:
+    """Return the metric of each run of a cell by step, as a small SVG; empty if no run was measured twice."""
+    measured = [
+        [(record['step'], record.get(comparison.metric)) for record in trial.of(comparison.split)]
+        for trial in standing.trials
+    ]
+    lines = [line for each in measured if len(line := [point for point in each if _finite(point[1])]) > 1]
+    if not lines:
+        return Markup()
+    values = [value for line in lines for _, value in line] + [comparison.baseline] * (comparison.baseline is not None)
+    low, high, steps = min(values), max(values), max(trial.steps for trial in standing.trials)
+
+    def at(step: float, value: float) -> str:
+        return f'{10 + 300 * step / steps:.1f},{95 - 80 * (value - low) / ((high - low) or 1):.1f}'
+
+    drawn = [Markup('<polyline points="{}"/>').format(' '.join(at(*point) for point in line)) for line in lines]
+    if comparison.baseline is not None:
+        ends = f'{at(0, comparison.baseline)} {at(steps, comparison.baseline)}'
+        drawn.append(Markup('<polyline class="chance" points="{}"/>').format(ends))
+    digits = max(places(comparison), 2)
+    words = f'{metric_name(comparison.metric)} of {len(lines)} seeds by step'
+    texts = (
+        (10, 10, 'start', fixed(high, digits)),
+        (10, 112, 'start', fixed(low, digits)),
+        (310, 112, 'end', f'{steps:,} steps'),
+    )
+    drawn += [Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(*text) for text in texts]
+    svg = Markup('<svg class="seeds" viewBox="0 0 320 118" role="img" aria-label="{}" style="color: {}">{}</svg>')
+    return svg.format(words, colour(place), Markup().join(drawn))
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, Line], label: str) -> ReportPicture:

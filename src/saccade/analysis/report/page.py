@@ -128,6 +128,13 @@ def templates() -> jinja2.Environment:
     return environment
 
 
+def scripted(environment: jinja2.Environment) -> dict[str, str]:
+    """Return the script of pages, and its digest, by which a page allows this script alone."""
+    script = environment.get_template('page.js.jinja').render()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return {'script': Markup(script), 'script_digest': digest}
+
+
 def pictures(comparison: Comparison) -> list[ReportPicture]:
     """Return the pictures of the page; each is a file of its own too."""
     tests, over, critical = margin.margin_test(comparison), multipliers(comparison), over_seeds(comparison)
@@ -155,7 +162,6 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     tuning, *searched = _tuning(comparison) or [None]
     environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
     margins = margin.margin_test(comparison)
-    script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
         digits=tables.places(comparison),
@@ -165,8 +171,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         warning=warning(comparison),
         latex=latex(comparison, now),
         origins=origins(comparison.study.trials),
-        script=Markup(script),
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **scripted(environment),
         forest=forest(comparison),
         critical=critical,
         ranks=critical and _ranks(comparison, critical),
@@ -191,7 +196,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         glyphs=GLYPHS,
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
-        number=_number,
+        number=number,
         method=_method(comparison),
         cited=cited(comparison),
         source=source(comparison, now),
@@ -262,14 +267,14 @@ def latex(comparison: Comparison, now: datetime) -> str:
     lines += [f'the same in all rows: {"; ".join(same)}'] if same else []
     comments = [f'% {printable(line)}'.replace('\n', ' ') for line in lines]
     parts = [
-        _tabular([*keys, *results], bold=len(keys) if comparison.ranked else None),
-        *([_tabular([*keys, *costs])] if costs else []),
-        *([_tabular([*zip(*found.table(), strict=True)])] if found and found.rows else []),
+        tabular([*keys, *results], bold=len(keys) if comparison.ranked else None),
+        *([tabular([*keys, *costs])] if costs else []),
+        *([tabular([*zip(*found.table(), strict=True)])] if found and found.rows else []),
     ]
     return '\n'.join([*comments, *parts]) + '\n'
 
 
-def _tabular(columns: Sequence[Sequence[str]], bold: int | None = None) -> str:
+def tabular(columns: Sequence[Sequence[str]], bold: int | None = None) -> str:
     """Return a table for LaTeX. Args: bold, column whose first number is bold."""
     heads = ' & '.join(map(_head, columns)) + r' \\'
     rows = [list(map(_in_latex, row)) for row in zip(*(cells for _, *cells in columns), strict=True)]
@@ -491,7 +496,7 @@ def _to_tell(alike: Sequence[RankedVariant]) -> list[str]:
     return [f'With the observed spread, about this many seeds of each would distinguish it: {", ".join(each)}.']
 
 
-def _number(value: int | float | None, text: str) -> Markup:
+def number(value: int | float | None, text: str) -> Markup:
     """Return a formatted number, with full precision in a data element."""
     return Markup(text) if value is None else Markup('<data value="{}">{}</data>').format(repr(value), text)
 
