@@ -39,9 +39,11 @@ docs: $(VENV)/.installed-docs
 notebooks: $(VENV)/.installed-notebooks
 	$(BIN)/python -m jupyter lab docs/notebooks
 
+# Style, and the two tests of the source that need no model: who imports whom, and the words.
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -q -n 0 tests/test_ladder.py tests/test_words.py
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .

@@ -11,6 +11,7 @@ A library that has an environment is run in it. Exit status 1 if a contract fail
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -29,7 +30,12 @@ def arguments() -> argparse.ArgumentParser:
     made = [name for name in libraries() if name != 'saccade']  # Saccade is run where it is installed
     parser = argparse.ArgumentParser(prog='python -m conformance', description=__doc__.splitlines()[0])
     parser.add_argument('--library', metavar='NAME', help=f'an adapter file, or one of {", ".join(libraries())}')
-    parser.add_argument('--layer', action='append', metavar='NAME', help='only this layer; may be repeated')
+    parser.add_argument(
+        '--layer',
+        action='append',
+        metavar='NAME',
+        help='only this layer; may be repeated; others in the JSON file are kept',
+    )
     parser.add_argument('--contract', action='append', choices=CONTRACTS, metavar='NAME', help='only this contract')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the verdicts')
     parser.add_argument('--junit', type=Path, metavar='FILE', help='write the verdicts for a CI')
@@ -76,7 +82,8 @@ def _run(asked: argparse.Namespace, given: list[str]) -> int:
     chosen = {layer: layers[layer] for layer in asked.layer or layers}
     contracts = [CONTRACTS[each] for each in asked.contract or CONTRACTS]
     about = provenance(name, getattr(adapter, 'REQUIRES', ()))
-    start, results = time.perf_counter(), {}
+    earlier = _earlier(asked, about)
+    start, results = time.perf_counter() - earlier.get('seconds', 0), earlier.get('layers', {})
     for layer, verdicts, seconds in run(chosen, contracts):
         results[layer] = verdicts
         print(_line(layer, verdicts, seconds), flush=True)
@@ -85,13 +92,23 @@ def _run(asked: argparse.Namespace, given: list[str]) -> int:
             **about,
             'seconds': round(time.perf_counter() - start),
             'note': getattr(adapter, 'NOTE', ''),
-            'layers': results,
+            'layers': {each: results[each] for each in layers if each in results},
         }
         if asked.json:  # after each layer, as a library may take an hour
             asked.json.write_text(text_of(found))
     if asked.junit:
         asked.junit.write_text(junit(found))
-    return int(any(each['verdict'] == FAIL for verdicts in results.values() for each in verdicts.values()))
+    return int(any(each['verdict'] == FAIL for layer in chosen for each in results[layer].values()))
+
+
+def _earlier(asked: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
+    """Return what the JSON file has, if all contracts of some layers are asked for: other layers are kept."""
+    if not (asked.layer and not asked.contract and asked.json and asked.json.is_file()):
+        return {}
+    found = json.loads(asked.json.read_text())
+    if changed := [name for name in ('versions', 'python') if found.get(name) != about[name]]:
+        raise AdapterError(f'{asked.json} was measured with other {changed[0]}; run all layers, or name another file')
+    return found
 
 
 def _line(layer: str, verdicts: dict[str, Any], seconds: float) -> str:

@@ -27,6 +27,7 @@ else:
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0')
 
 import functools
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -76,8 +77,9 @@ jaxtyping.jaxtyped = but_closures(jaxtyping.jaxtyped)
 jaxtyping.install_import_hook(['saccade', 'benchmarks'], 'beartype.beartype')
 
 ONLY_ON_REQUEST = ('long', 'oracle')
-# The contracts of parts, each of which can be asked of one part alone.
+# The contracts of parts, each of which can be asked of one part alone, and that of an experiment.
 OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py', 'test_spread.py')
+OF_EXPERIMENT = ('test_experiment.py',)
 CONTRACT = Path(__file__).parent / 'contract'
 # Folders that take long to collect, and the marker of all that is in them: one draws a grid, one imports torch.
 COLLECTED_FOR = {Path(__file__).parent / 'grid': 'long', Path(__file__).parent / 'oracle': 'oracle'}
@@ -85,21 +87,40 @@ COLLECTED_FOR = {Path(__file__).parent / 'grid': 'long', Path(__file__).parent /
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption('--variant', metavar='MODULE:CLASS', help='run the contract tests, on this part alone')
+    parser.addoption(
+        '--experiment',
+        metavar='"FILE --config.FIELD=VALUE"',
+        help='run the contract of its data, task and metrics alone',
+    )
     parser.addoption('--sample', metavar='N', type=int, default=1, help='run one in N tests, chosen by the commit')
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Look the variant up once, so that one that is no part is refused in one line."""
-    if config.option.variant:
+    """Look the variant and the experiment up once, so that others are refused in one line."""
+    if files_of(config):
         from saccade.analysis.catalogue.catalogue import Catalogue
+        from saccade.train.config import load_config
+        from saccade.train.experiment import Experiment
         from saccade.types import UserError
 
         sys.path.append(os.getcwd())
         try:
-            Catalogue.of(config.option.variant, '--variant')
+            if config.option.variant:
+                Catalogue.of(config.option.variant, '--variant')
+            if config.option.experiment:
+                file, *overrides = shlex.split(config.option.experiment)
+                Experiment.of(load_config(file, overrides))
         except UserError as error:
             raise pytest.UsageError(str(error)) from None
-        os.environ['SACCADE_VARIANT'] = config.option.variant  # for the tests, which are made while they are imported
+        # For the tests, which are made while they are imported.
+        os.environ['SACCADE_VARIANT'] = config.option.variant or ''
+        os.environ['SACCADE_EXPERIMENT'] = config.option.experiment or ''
+
+
+def files_of(config: pytest.Config) -> tuple[str, ...]:
+    """Return the files of the contracts that are asked of one variant or experiment; none for all tests."""
+    option = config.option
+    return (OF_PARTS if option.variant else ()) + (OF_EXPERIMENT if option.experiment else ())
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -109,9 +130,10 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect the contract tests alone for a variant, and neither grid nor oracles without `-m` for them."""
-    inside = collection_path == CONTRACT or (collection_path.parent == CONTRACT and collection_path.name in OF_PARTS)
-    elsewhere = config.option.variant and not inside and collection_path not in CONTRACT.parents
+    """Collect the contract asked for alone, and neither grid nor oracles without `-m` for them."""
+    files = files_of(config)
+    inside = collection_path == CONTRACT or (collection_path.parent == CONTRACT and collection_path.name in files)
+    elsewhere = files and not inside and collection_path not in CONTRACT.parents
     unasked = COLLECTED_FOR.get(collection_path, '') not in config.option.markexpr
     return True if elsewhere or unasked else None
 

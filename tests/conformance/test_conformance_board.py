@@ -6,6 +6,7 @@ import pytest
 
 from conformance import board
 from conformance.contracts import CONTRACTS
+from conformance.libraries import saccade
 
 RESULTS = board.results()
 FAILURES = {(of['library'], layer, contract) for of in RESULTS for layer, contract, _ in board.failures(of)}
@@ -31,6 +32,10 @@ def test_every_layer_was_held_to_every_contract(of):
 def test_saccade_fails_no_contract():
     assert RESULTS[0]['library'] == 'Saccade'
     assert list(board.failures(RESULTS[0])) == []
+
+
+def test_every_mixer_of_saccade_is_on_the_board():
+    assert list(RESULTS[0]['layers']) == list(saccade.layers())
 
 
 def test_six_libraries_and_sixty_layers_are_on_the_board():

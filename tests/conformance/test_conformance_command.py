@@ -58,6 +58,22 @@ def test_results_have_one_line_per_layer(adapter, tmp_path):
     assert list(json.loads(report.read_text())['layers']) == ['a', 'b']
 
 
+def test_layers_that_are_run_again_or_new_keep_the_results_of_the_others(adapter, tmp_path, capsys):
+    both = HALVES + "def layers():\n    return {'a': Halves, 'b': Halves}\n"
+    report = tmp_path / 'a.json'
+    main([adapter(both), f'--json={report}', '--layer=b'])
+    before = json.loads(report.read_text())
+    assert main([adapter(both), f'--json={report}', '--layer=a', f'--junit={tmp_path / "a.xml"}']) == 1
+    found = json.loads(report.read_text())
+    assert list(found['layers']) == ['a', 'b']
+    assert found['layers']['b'] == before['layers']['b']
+    assert found['layers']['a'].keys() == CONTRACTS.keys()
+    report.write_text(json.dumps({**found, 'python': '3.9.1'}))
+    with pytest.raises(SystemExit):
+        main([adapter(both), f'--json={report}', '--layer=a'])
+    assert 'a.json was measured with other python; run all layers' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ('text', 'said'),
     [

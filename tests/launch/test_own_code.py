@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from watched import losses
@@ -58,6 +59,8 @@ OWN = (
 )
 SHORT = ('--config.steps=4', '--config.eval_every=0', '--config.checkpoint_every=0')
 
+ASKED = 'SACCADE_VARIANT', 'SACCADE_EXPERIMENT'  # of the tests that run these tests
+
 pytestmark = pytest.mark.long
 
 
@@ -73,7 +76,13 @@ def lab(runner, tmp_path_factory):
     (folder / 'my_attention.py').write_text(block('own_variant.md').replace('"""', '"""One line.\n', 1))
     for number, name in enumerate(('my_term', 'my_heads', 'my_mean'), 1):
         (folder / f'{name}.py').write_text(block('own_variant.md', number))
-    (folder / 'my_task.py').write_text(block('own_task.md'))
+    for number, name in enumerate(('my_task', 'my_metric')):
+        (folder / f'{name}.py').write_text(block('own_task.md', number))
+    for number, name in enumerate(('my_generator', 'my_data')):
+        (folder / f'{name}.py').write_text(block('own_data.md', number))
+    (folder / 'FOLDER').mkdir()
+    for file in ('train.bin', 'val.bin'):
+        np.random.default_rng(0).integers(0, 50, 400).astype(np.uint16).tofile(folder / 'FOLDER' / file)
     (folder / 'my_parts.py').write_text(PARTS)
     (folder / 'my_tools.py').write_text('def half(): return 0.5\n')
     (folder / 'my_sweep.py').write_text(SWEEP)
@@ -192,16 +201,67 @@ def test_a_sweep_over_ones_own_code_and_its_report_show_the_initialisers(lab, tm
     assert re.fullmatch(r'MultiHead\(kernel_init=normal\(stddev=0\.02\), output_init=.*\)', shown['base']['mixer'])
 
 
+def contract(lab, *asked):
+    """The contract tests of a part or an experiment of the user's."""
+    command = [sys.executable, '-m', 'pytest', str(ROOT / 'tests/contract'), '-q', '-p', 'no:cacheprovider']
+    environment = {name: value for name, value in os.environ.items() if name not in ASKED}
+    return subprocess.run(
+        [*command, *asked], cwd=lab.folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
 @pytest.mark.parametrize(
     'use',
     ['my_parts:Halved', 'my_attention:Mine', 'my_term:Kerple', 'my_heads:Scalable', 'my_mean:CumulativeMean'],
 )
 def test_the_contract_asks_no_docstring_and_keeps_ones_own_defaults(lab, use):
-    command = [sys.executable, '-m', 'pytest', str(ROOT / 'tests/contract'), '-q', '-p', 'no:cacheprovider']
-    environment = {name: value for name, value in os.environ.items() if name != 'SACCADE_VARIANT'}
-    done = subprocess.run(
-        [*command, '--variant', use], cwd=lab.folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = contract(lab, '--variant', use)
     assert done.returncode == 0, done.stdout
     assert ' passed' in done.stdout
     assert Path(lab.folder / 'my_parts.py').read_text().startswith('\nimport')
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        'causal_lm/quickstart.py --config.task.use=my_task:Sharpened',
+        """translation/dates.py --config.task.metrics="[{'use': 'my_metric:LengthRatio'}]" """,
+        """diagnostics/parity.py --config.model.vocabulary=16
+        --config.data.generator="{'use': 'my_generator:LargestSoFar'}" """,
+        """causal_lm/quickstart.py --config.model.vocabulary=50 --config.sample=None --config.baseline=None
+        --config.data="{'use': 'my_data:TokenFiles', 'path': 'FOLDER', 'vocabulary': 50, 'context_length': 8}" """,
+    ],
+    ids=lambda words: words.partition(' ')[0],
+)
+def test_tasks_metrics_and_data_of_the_guides_keep_their_contract(lab, words):
+    done = contract(lab, '--experiment', f'{ROOT}/experiments/{words}')
+    assert done.returncode == 0, done.stdout
+    assert ' passed' in done.stdout
+
+
+MEANS = """
+from saccade.task.causal_lm import CausalLM
+from saccade.types import Total
+
+
+class Means(CausalLM):
+    def totals(self, forward, batch):
+        totals = super().totals(forward, batch)
+        return {name: Total(each.mean(), each.weight / each.weight) for name, each in totals.items()}
+"""
+
+
+def test_a_task_that_returns_means_is_found_out(lab):
+    (lab.folder / 'my_means.py').write_text(MEANS)
+    quickstart = ROOT / 'experiments/causal_lm/quickstart.py'
+    done = contract(lab, '--experiment', f'{quickstart} --config.task.use=my_means:Means', '-k', 'totals')
+    assert done.returncode == 1, done.stdout
+    assert 'FAILED' in done.stdout
+    assert 'test_totals_are_sums_over_rows' in done.stdout
+
+
+@pytest.mark.parametrize('words', ['missing.py', 'causal_lm/quickstart.py --config.task.use=my_task:Sharp'])
+def test_what_is_no_experiment_is_refused_in_one_line(lab, words):
+    done = contract(lab, '--experiment', f'{ROOT}/experiments/{words}')
+    assert done.returncode == 4
+    assert done.stderr.count('\n') <= 2
