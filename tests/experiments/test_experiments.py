@@ -29,19 +29,6 @@ FILES = sorted(path for path in (ROOT / 'experiments/causal_lm').glob('*.py') if
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 
-# Of the other sweeps 3.
-SEEDS = {
-    'arena': 5,
-    'attention': 1,
-    'diagnostics': 5,
-    'directions': 5,
-    'frozen_embedding': 5,
-    'modifications': 5,
-    'multi30k_decoders': 1,
-    'pretraining': 5,
-    'scheduled_sampling': 5,
-}
-
 each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
 
 
@@ -181,7 +168,7 @@ def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
     assert len(planned.variants) > 1
     seeds, rest = divmod(len(planned.sweep.runs), len(planned.variants))
     assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs)
-    assert (seeds, rest) == (SEEDS.get(sweep.stem, 3), 0)
+    assert (seeds, rest) == (run_file('sweep', str(sweep), 'get_sweep')[0]['seeds'], 0)
     assert planned.sweep.title not in ('', sweep.stem)
 
 
