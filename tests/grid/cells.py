@@ -73,8 +73,12 @@ def _masks() -> dict[str, Any]:
     def causal(mask: Any) -> Any:
         return mask if is_causal(mask) else {'use': 'ops.mask:all_of', 'masks': [mask, CAUSAL]}
 
-    masks = Catalogue.ours().specs(MASK).items()
-    return {name: causal(given) for name, given in masks if given['use'].startswith('ops.mask:') and given != FULL}
+    masks = Catalogue.ours().specs(MASK)
+    # Of more blocks than a row has, few of those chosen would be in it: without residuals nothing would be left.
+    masks['RandomBlocks'] = {**masks['RandomBlocks'], 'length': LENGTH}
+    return {
+        name: causal(given) for name, given in masks.items() if given['use'].startswith('ops.mask:') and given != FULL
+    }
 
 
 def _factors() -> dict[str, dict[str, Any]]:
