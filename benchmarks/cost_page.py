@@ -192,11 +192,13 @@ def _speed(figures: Mapping[str, Mapping[str, Row]], lengths: Sequence[int]) -> 
     """Yield the results of measured seconds in words, as ratios to those of full attention in blocks."""
     ratios = {cost: _ratios(figures[cost]) for cost in SECONDS if COMPARED in figures.get(cost, ())}
     if 'compile_seconds' in ratios:
-        most = {name: max(each for each in row if each) for name, row in ratios['compile_seconds'].items()}
+        known = {name: [each for each in row if each is not None] for name, row in ratios['compile_seconds'].items()}
+        most = {name: max(row) for name, row in known.items() if row}
         longer = [f'`{name}` {ratio:.1f}' for name, ratio in most.items() if ratio > COMPILED]
         yield (
             f'**Compilation.** {len(most) - len(longer)} of {len(most)} layers compile in at most {COMPILED} times the '
-            f'seconds of `{COMPARED}` at every length. The others, with their largest ratio: {", ".join(longer)}.'
+            f'seconds of `{COMPARED}` at every length. The others, with their largest ratio: '
+            f'{", ".join(longer) or "none"}.'
         )
     for cost, title in {'seconds': 'Seconds', 'token_seconds': 'Decoding'}.items():
         if cost in ratios:

@@ -81,14 +81,14 @@ def _run(asked: argparse.Namespace, given: list[str]) -> int:
         raise AdapterError(f'{name} has no layer {", ".join(sorted(unknown))}; it has {", ".join(layers)}')
     chosen = {layer: layers[layer] for layer in asked.layer or layers}
     contracts = [CONTRACTS[each] for each in asked.contract or CONTRACTS]
-    about = provenance(name, getattr(adapter, 'REQUIRES', ()))
+    library = getattr(adapter, 'TITLE', Path(name).stem)
+    about = {'library': library, **provenance(name, getattr(adapter, 'REQUIRES', ()))}
     earlier = _earlier(asked, about)
     start, results = time.perf_counter() - earlier.get('seconds', 0), earlier.get('layers', {})
     for layer, verdicts, seconds in run(chosen, contracts):
         results[layer] = verdicts
         print(_line(layer, verdicts, seconds), flush=True)
         found = {
-            'library': getattr(adapter, 'TITLE', Path(name).stem),
             **about,
             'seconds': round(time.perf_counter() - start),
             'note': getattr(adapter, 'NOTE', ''),
@@ -105,9 +105,13 @@ def _earlier(asked: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]
     """Return what the JSON file has, if all contracts of some layers are asked for: other layers are kept."""
     if not (asked.layer and not asked.contract and asked.json and asked.json.is_file()):
         return {}
-    found = json.loads(asked.json.read_text())
-    if changed := [name for name in ('versions', 'python') if found.get(name) != about[name]]:
-        raise AdapterError(f'{asked.json} was measured with other {changed[0]}; run all layers, or name another file')
+    try:
+        found = json.loads(asked.json.read_text())
+        changed = [name for name in ('library', 'versions', 'python') if found[name] != about[name]]
+    except (ValueError, TypeError, KeyError):
+        raise AdapterError(f'{asked.json} has no results of this command; name another file') from None
+    if changed:
+        raise AdapterError(f'{asked.json} was measured with another {changed[0]}; run all layers, or name another file')
     return found
 
 

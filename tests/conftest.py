@@ -108,9 +108,9 @@ def pytest_configure(config: pytest.Config) -> None:
             if config.option.variant:
                 Catalogue.of(config.option.variant, '--variant')
             if config.option.experiment:
-                file, *overrides = shlex.split(config.option.experiment)
+                file, *overrides = shlex.split(config.option.experiment) or ['']
                 Experiment.of(load_config(file, overrides))
-        except UserError as error:
+        except (UserError, ValueError) as error:
             raise pytest.UsageError(str(error)) from None
         # For the tests, which are made while they are imported.
         os.environ['SACCADE_VARIANT'] = config.option.variant or ''

@@ -64,6 +64,16 @@ def test_a_recount_gives_the_records(name, length):
     assert record['temp_bytes'] / near <= found['temp_bytes'] <= near * record['temp_bytes']
 
 
+def test_a_layer_that_was_only_counted_has_a_row_without_seconds():
+    seconds = dict.fromkeys(('compile_seconds', 'seconds', 'token_seconds'))
+    counted = {key: record | (seconds if key[0] == 'lstm' else {}) for key, record in RECORDS.items()}
+    page = report(counted).markdown()
+    assert '| lstm | - | - | - | - |' in page
+    layers_compared = len(LAYERS) - 1
+    assert f'of {layers_compared} layers compile in at most' in report(RECORDS).markdown()
+    assert f'of {layers_compared - 1} layers compile in at most' in page
+
+
 @pytest.mark.parametrize(
     ('order', 'of_length'),
     [

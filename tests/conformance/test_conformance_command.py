@@ -58,7 +58,7 @@ def test_results_have_one_line_per_layer(adapter, tmp_path):
     assert list(json.loads(report.read_text())['layers']) == ['a', 'b']
 
 
-def test_layers_that_are_run_again_or_new_keep_the_results_of_the_others(adapter, tmp_path, capsys):
+def test_layers_that_are_run_again_or_new_keep_the_results_of_the_others(adapter, tmp_path):
     both = HALVES + "def layers():\n    return {'a': Halves, 'b': Halves}\n"
     report = tmp_path / 'a.json'
     main([adapter(both), f'--json={report}', '--layer=b'])
@@ -68,10 +68,25 @@ def test_layers_that_are_run_again_or_new_keep_the_results_of_the_others(adapter
     assert list(found['layers']) == ['a', 'b']
     assert found['layers']['b'] == before['layers']['b']
     assert found['layers']['a'].keys() == CONTRACTS.keys()
-    report.write_text(json.dumps({**found, 'python': '3.9.1'}))
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        ({'python': '3.9.1'}, 'a.json was measured with another python; run all layers, or name another file'),
+        ({'library': 'theirs'}, 'a.json was measured with another library; run all layers, or name another file'),
+        (None, 'a.json has no results of this command; name another file'),
+    ],
+)
+def test_results_of_others_are_refused_in_one_line_and_left_as_they_are(change, said, adapter, tmp_path, capsys):
+    library, report = adapter(HALVES + "def layers():\n    return {'a': Halves}\n"), tmp_path / 'a.json'
+    main([library, f'--json={report}', '--layer=a'])
+    report.write_text('[1' if change is None else json.dumps({**json.loads(report.read_text()), **change}))
+    before = report.read_text()
     with pytest.raises(SystemExit):
-        main([adapter(both), f'--json={report}', '--layer=a'])
-    assert 'a.json was measured with other python; run all layers' in capsys.readouterr().err
+        main([library, f'--json={report}', '--layer=a'])
+    assert capsys.readouterr().err.endswith(f'{said}\n')
+    assert report.read_text() == before
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.io.wavfile
 from PIL import Image
+from whole_rows import assert_whole, rows_of
 
 import saccade.data
 from saccade.build import build, plain
@@ -180,22 +181,6 @@ def prepared(files, tmp_path):
 
 def some_batches(split):
     return itertools.chain(itertools.islice(train_batches(split, 4, 0, 0), 12), eval_batches(split, 7))
-
-
-def rows_of(array):
-    """The rows of an example: one, or one for each of several texts."""
-    return array.reshape(-1, array.shape[-1])
-
-
-def assert_whole(segments, positions):
-    """Rows have no gaps: segments one after another, each counted from 0 place by place, and padding after them."""
-    for row, places in zip(segments, positions, strict=True):
-        used = np.count_nonzero(row)
-        assert row[:used].all(), 'padding stands before a token'
-        begins = np.flatnonzero(np.diff(row[:used], prepend=0))
-        assert len(begins) == len(np.unique(row[:used])), 'a segment is interrupted'
-        starts = np.repeat(begins, np.diff(begins, append=used))
-        np.testing.assert_array_equal(places, np.pad(np.arange(used) - starts, (0, len(row) - used)))
 
 
 def test_every_dataset_is_that_of_an_experiment():

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from whole_rows import assert_whole, rows_of
 
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.decode.predict import predictions
@@ -167,16 +168,8 @@ def test_positions_rise_by_one_within_a_segment_and_padding_is_at_the_end(whole)
     for name in SPLITS:
         batch = next(eval_batches(whole.prepared.splits[name], ROWS))
         for segments in [each for each in batch if each.endswith('segments')]:
-            numbers, places = (
-                batch[each].reshape(-1, batch[each].shape[-1])
-                for each in (segments, segments.replace('segments', 'positions'))
-            )
-            real = numbers > 0
-            assert (np.diff(real.astype(int), axis=1) <= 0).all(), f'{segments}: padding is before a token'
-            same = real[:, 1:] & (numbers[:, 1:] == numbers[:, :-1])
-            assert (np.diff(places, axis=1)[same] == 1).all(), f'{segments}: positions do not rise by one'
-            begins = real & ~np.pad(same, ((0, 0), (1, 0)))
-            assert (places[begins] == 0).all(), f'{segments}: the first position is not 0'
+            numbers, places = (rows_of(batch[each]) for each in (segments, segments.replace('segments', 'positions')))
+            assert_whole(numbers, places)
 
 
 def test_padding_has_no_target_and_changes_no_total(whole):

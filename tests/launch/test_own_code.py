@@ -260,8 +260,16 @@ def test_a_task_that_returns_means_is_found_out(lab):
     assert 'test_totals_are_sums_over_rows' in done.stdout
 
 
-@pytest.mark.parametrize('words', ['missing.py', 'causal_lm/quickstart.py --config.task.use=my_task:Sharp'])
+@pytest.mark.parametrize(
+    'words',
+    [
+        ' ',
+        f'{ROOT}/experiments/missing.py',
+        f'{ROOT}/experiments/causal_lm/quickstart.py "',
+        f'{ROOT}/experiments/causal_lm/quickstart.py --config.task.use=my_task:Sharp',
+    ],
+)
 def test_what_is_no_experiment_is_refused_in_one_line(lab, words):
-    done = contract(lab, '--experiment', f'{ROOT}/experiments/{words}')
+    done = contract(lab, '--experiment', words)
     assert done.returncode == 4
     assert done.stderr.count('\n') <= 2

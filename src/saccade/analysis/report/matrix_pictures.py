@@ -12,6 +12,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from saccade.analysis.report import tables
 from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.drawing import (
     SMALL,
@@ -27,7 +28,6 @@ from saccade.analysis.report.drawing import (
     numbered,
 )
 from saccade.analysis.report.lengths import lengths
-from saccade.analysis.report.tables import places
 from saccade.analysis.report.words import fixed, metric_name
 
 Line = Sequence[tuple[float, float]]
@@ -80,7 +80,7 @@ def seed_curves(comparison: Comparison, standing: RankedVariant, place: int) -> 
     if comparison.baseline is not None:
         ends = f'{at(0, comparison.baseline)} {at(steps, comparison.baseline)}'
         drawn.append(Markup('<polyline class="chance" points="{}"/>').format(ends))
-    digits = max(places(comparison), 2)
+    digits = max(tables.places(comparison), 2)
     words = f'{metric_name(comparison.metric)} of {len(lines)} seeds by step'
     texts = (
         (10, 10, 'start', fixed(high, digits)),
