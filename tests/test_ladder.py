@@ -47,7 +47,7 @@ BESIDE = {
 }
 BUILDS = {'module', 'train', 'sweep', 'hub', 'decode', 'analysis', 'inside', 'studies', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'inside', 'loaded', 'studies', 'launch'}
-MEASURES = {'task', 'train', 'analysis', 'studies', 'launch'}
+MEASURES = {'task', 'train', 'analysis', 'inside', 'studies', 'launch'}
 # Runs that somebody else may have made; a worker puts back what a run trusted; a family may be the user's own.
 OPENS = {'train', 'sweep', 'hub'}
 NAMES = {name for names in ROWS for name in names}  # which have their parts by name, imported when asked for

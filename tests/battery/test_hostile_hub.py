@@ -297,6 +297,7 @@ OPENED: dict[str, Callable[[Victim], Any]] = {
 }
 _FOLDERS = ('folder', 'x[red] [/b]', '$(touch executed); x', '--help', 'a\nb\x1b[2J')
 
+_TEXTS = TESTS.parent / 'docs/results/costs.csv'  # any file with columns
 _QUICKSTART = TESTS.parent / 'experiments/causal_lm/quickstart.py'
 _TRAINING = [each for each in _LAUNCH.SMALL if not each.startswith('--config.model') and 'steps' not in each]
 LAUNCHERS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -306,6 +307,7 @@ LAUNCHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     'fill_mask': ('bert', ('--init_from={}', '--text=a [MASK]')),
     'embed': ('bert', ('--init_from={}', '--text=a', '--text=b')),
     'search': ('bert', ('--init_from={}', '--corpus=text.txt', '--index=index', '--query=a')),
+    'probe': ('bert', ('--init_from={}', f'--data={_TEXTS}', '--text=layer', '--label=length')),
     'train': (
         'gpt2',
         (

@@ -28,9 +28,11 @@ pytestmark = pytest.mark.long
 ROOT = TESTS.parent
 LANGUAGE, MASKED = (f'{ROOT}/experiments/{name}/quickstart.py' for name in ('causal_lm', 'masked_lm'))
 PAIRS = f'{ROOT}/experiments/translation/dates.py'
+TEXTS = f'{ROOT}/docs/results/costs.csv'  # any file with columns
 # Launchers with the flags that each needs; {run} is a finished run, {new} a folder that is not there.
 READ_RUNS = {
     'predict': ('--text=x',),
+    'probe': (f'--data={TEXTS}', '--text=layer', '--label=length'),
     'decompose': (),
     'embed': ('--text=a token',),
     'evaluate': (),
@@ -448,6 +450,20 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--text=x --word=', '--word is empty'),
         ('--text=x --count=3', '--count has no effect'),
         ('--text=\udcff', 'udcff'),
+    ),
+    'probe': (
+        ('', 'give --data=FILE'),
+        ('--data={files}/not_there', 'not_there'),
+        ('--data={files}/empty.py', 'empty.py'),
+        (f'--data={TEXTS} --text=nowhere --label=length', 'nowhere'),
+        (f'--data={TEXTS} --text=layer --label=nowhere', 'nowhere'),
+        (f'--data={TEXTS} --text=layer --label=jax', 'one class; a probe needs two'),
+        (f'--data={TEXTS} --text=layer --label=flops', 'is not a class of the training split'),
+        (f'--data={TEXTS} --text=layer --task=swapped', 'no train text fits the task'),
+        (f'--data={TEXTS} --text=layer --task=length --label=length', '--label has no effect'),
+        (f'--data={TEXTS} --text=layer --label=length --part=teacher', 'part'),
+        (f'--data={TEXTS} --validation=2', 'validation'),
+        ('--task=colour', 'task'),
     ),
     'search': (
         (f'--corpus={ROOT}/README.md --query= ', '--query is empty'),

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from refused import assert_refused
@@ -55,6 +56,7 @@ HOSTILE = {
     'model.block.feedforward.up': {'use': 'saccade.data.corpus.prepare:prepare'},
     'model.block': [{'use': 'block.base:evil'}, {'use': 'evil.deep:Mine'}],
 }
+TEXTS = Path(__file__).parents[2] / 'docs/results/costs.csv'  # any file with columns
 OPENING = {
     'evaluate': (),
     'generate': ('--prompt=the',),
@@ -66,6 +68,7 @@ OPENING = {
     'search': (f'--corpus={__file__}', '--query=a'),
     'predict': ('--text=the',),
     'decompose': (),
+    'probe': (f'--data={TEXTS}', '--text=layer', '--label=length'),
 }
 
 

@@ -57,15 +57,23 @@ class SearchResult(NamedTuple):
     score: float
 
 
+def sentence_vectors(model: Any, params: Params, batch: dict[str, Array]) -> Float[Array, 'B D']:
+    """Return unit vectors, of the head 'pooled' if it has no classes, else the means of the last layer over tokens."""
+    context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
+    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=STATES)
+    pooled = dict(getattr(model, 'heads', ())).get('pooled')
+    if pooled is not None and pooled['classes'] is None:
+        return normalised(outputs['pooled'])
+    return normalised(mean(layer_states(reported)[-1], batch['segments'] != 0))
+
+
 @dataclass(frozen=True, eq=False)
 class SentenceEncoder:
     """Sentence encoder: vectors of texts from a trained model.
 
-    The vectors come from its head 'pooled' if this has no classes; otherwise they are means of the last layer's outputs
-    over the tokens.
-
     Attributes:
         rows: number of texts per batch.
+        read: function of the model, its parameters and a batch of rows [B T]; returns an array [B ...].
 
     Raises:
         UserError: the model has no layers that read a text.
@@ -75,6 +83,7 @@ class SentenceEncoder:
     params: Params
     tokenizer: Tokenizer
     rows: int = ENCODED
+    read: Callable[[Any, Params, dict[str, Array]], Float[Array, 'B ...']] = sentence_vectors
 
     def __post_init__(self) -> None:
         if not hasattr(self.model, 'layers'):
@@ -89,8 +98,8 @@ class SentenceEncoder:
         layout = TextLayout.of(self.model, self.tokenizer)
         return layout.room - len(layout.begins) - len(layout.ends)
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return the unit vectors of texts, in order.
+    def encode(self, texts: Sequence[str]) -> Float[np.ndarray, '_ ...']:
+        """Return the vectors of texts, in order; with the default of `read`, of norm 1.
 
         Raises:
             UserError: the tokenizer cannot encode a character of a text.
@@ -114,17 +123,12 @@ class SentenceEncoder:
         width = min(self.model.context_length, 1 << max(used - 1, 0).bit_length())
         filled = [*rows, *(self.rows - len(rows)) * rows[-1:]]
         batch = {name: np.stack([row[name][:width] for row in filled]) for name in rows[0]}
-        return np.asarray(_sentence_vectors(self.model, self.params, batch), np.float32)
+        return np.asarray(_compiled(self.read, self.model, self.params, batch), np.float32)
 
 
-@partial(jax.jit, static_argnums=0)
-def _sentence_vectors(model: Any, params: Params, batch: dict[str, Array]) -> Float[Array, 'B D']:
-    context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
-    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=STATES)
-    pooled = dict(getattr(model, 'heads', ())).get('pooled')
-    if pooled is not None and pooled['classes'] is None:
-        return normalised(outputs['pooled'])
-    return normalised(mean(layer_states(reported)[-1], batch['segments'] != 0))
+@partial(jax.jit, static_argnums=(0, 1))
+def _compiled(read: Callable[..., Array], model: Any, params: Params, batch: dict[str, Array]) -> Float[Array, 'B ...']:
+    return read(model, params, batch)
 
 
 @dataclass(frozen=True, eq=False)

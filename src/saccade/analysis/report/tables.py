@@ -51,12 +51,14 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
     """Return the ranking as text: the names of its columns, and a row for each variant.
 
     Args:
-        narrow: leave out the costs and the seeds to tell apart, which the summary names.
+        narrow: leave out the costs, the seeds to tell apart, which the summary names, and several columns of fields
+            where variants have names.
     """
     digits, named = places(comparison), tells_variants(comparison)
     telling = any_to_tell(comparison) and not narrow
     columns = {} if narrow else cost_columns(comparison)
-    heads = [*(['variant'] if named else []), *comparison.columns]
+    fields = () if narrow and named and len(comparison.columns) > 1 else comparison.columns
+    heads = [*(['variant'] if named else []), *fields]
     measures = [f'{metric_name(comparison.metric)} [95% interval]', 'difference to the best', 'seeds']
     measures += [TO_TELL] if telling else []
     measures += SOLVED if (outcomes := any_solved(comparison)) else []
@@ -64,7 +66,7 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
         [
             UNKNOWN if standing.mean is None else str(standing.place),
             *([standing.variant] if named else []),
-            *standing.fields,
+            *standing.fields[: len(fields)],
             with_interval(standing.mean, standing.interval, digits),
             with_interval(standing.difference, standing.difference_interval, digits, sign=True),
             finished(standing) if narrow else seeds(standing),

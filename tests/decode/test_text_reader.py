@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of texts by layer equal the means of the vectors of their tokens."""
+
+import jax
+import numpy as np
+
+from saccade.decode.embed import Embedder
+from saccade.decode.text_reader import TextReader
+from saccade.model.word_vectors import WordVectors
+from saccade.ops import pool
+
+TEXTS = ['the dog saw a cat', 'a cat sat', 'the cat saw the dog and this dog']
+
+
+def test_layers_of_an_encoder_are_the_means_of_its_token_vectors(encoder, words):
+    model, params = encoder
+    # As initialised: weights ten times as large magnify the rounding of another batch size.
+    params = jax.tree.map(lambda leaf: leaf / 10 if leaf.ndim > 1 else leaf, params)
+    found = TextReader(model, params, words).layers(TEXTS)
+    assert [*found] == ['0', '1', '2']
+    for layer, vectors in found.items():
+        embedder = Embedder(model, params, words, int(layer))
+        expected = [embedder.embed(text).pooled(pool.mean) for text in TEXTS]
+        np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_word_vectors_are_averaged(words):
+    table = np.random.default_rng(0).normal(size=(words.size, 3)).astype(np.float32)
+    model = WordVectors(vocabulary=words.size, context_length=8, width=3)
+    found = TextReader(model, {'embedding': table}, words).layers([*TEXTS, ''])
+    assert [*found] == ['0']
+    np.testing.assert_allclose(found['0'][1], table[words.encode(TEXTS[1])].mean(axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(found['0'][-1], np.zeros(3))
