@@ -14,6 +14,7 @@ from rich.table import Table
 
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.tuning import TuningSearch, read_search
+from saccade.commands import as_called
 from saccade.sweep.board import display, ending
 from saccade.sweep.budget import TIMED, Timing, choose, smaller
 from saccade.sweep.conduct import carry_out
@@ -86,7 +87,8 @@ class Launch:
         say(self.console, f'live page   {folder.path / "live.html"}')
         sweep = carry_out(folder, asked, self.engine(folder), self.command, display(self.console, folder))
         flag = shlex.quote(f'--workdir={folder.path}')
-        say(self.console, '\n'.join([*ending(sweep), f'Report: python launch/report.py {flag}']))
+        report = as_called(f'python launch/report.py {flag}')
+        say(self.console, '\n'.join([*ending(sweep), f'Report: {report}']))
         return sweep
 
     def tuned(self, folder: SweepFolder, plan: SweepPlan) -> tuple[SweepPlan | None, Sweep]:

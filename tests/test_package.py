@@ -62,19 +62,35 @@ def test_the_fields_of_a_part_are_printed_by_its_name_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('text', 'called'),
+    ('text', 'command', 'elsewhere'),
     [
-        ('python launch/train.py --config=a', 'saccade train --config=a'),
-        ('.venv/bin/python3.11 launch/fill_mask.py --turns=4', 'saccade fill_mask --turns=4'),
-        ('it writes: launch/translate.py has it do so', 'it writes: saccade translate has it do so'),
-        ('the folder relaunch/ and launch/ stay', 'the folder relaunch/ and launch/ stay'),
+        ('python launch/train.py --config=a', 'saccade train --config=a', 'python ../main/launch/train.py --config=a'),
+        (
+            '.venv/bin/python3.11 launch/fill_mask.py --turns=4',
+            'saccade fill_mask --turns=4',
+            '.venv/bin/python3.11 ../main/launch/fill_mask.py --turns=4',
+        ),
+        (
+            'it writes: launch/translate.py has it do so',
+            'it writes: saccade translate has it do so',
+            'it writes: ../main/launch/translate.py has it do so',
+        ),
+        3 * ('the folder relaunch/ and launch/ stay',),
     ],
 )
-def test_commands_are_told_as_they_were_called(text, called, monkeypatch):
+def test_commands_are_told_as_they_were_called(text, command, elsewhere, monkeypatch):
     monkeypatch.delenv(commands.CALLED, raising=False)
-    assert commands.as_called(text) == text
+    for called, told in (
+        ('launch/train.py', text),
+        ('/usr/bin/pytest', text),
+        ('../main/launch/train.py', elsewhere),
+        ('/a b/launch/train.py', elsewhere.replace('../main/launch/', '/a b/launch/')),
+    ):
+        monkeypatch.setattr(sys, 'argv', [called])
+        quoted = re.sub(r'(/a b/launch/\w+\.py)', r"'\1'", told)
+        assert commands.as_called(text) == quoted
     monkeypatch.setenv(commands.CALLED, '1')
-    assert commands.as_called(text) == called
+    assert commands.as_called(text) == command
 
 
 @pytest.mark.parametrize(

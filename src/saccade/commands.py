@@ -9,6 +9,7 @@ import ast
 import difflib
 import os
 import re
+import shlex
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +18,7 @@ from saccade.extras import TRAIN, lacks
 
 CALLED = 'SACCADE_CALLED'  # environment variable, set for launchers that this command runs
 _LAUNCHER = re.compile(r'(?:\S*python[\d.]* )?launch/(\w+)\.py')
+_SCRIPT = re.compile(r'(?<![\w./-])launch/\w+\.py')
 
 
 def main() -> None:
@@ -53,8 +55,15 @@ def main() -> None:
 
 
 def as_called(text: str) -> str:
-    """Return a text with its commands in the form in which this process was called: `saccade NAME` or the script."""
-    return _LAUNCHER.sub(r'saccade \1', text) if os.environ.get(CALLED) else text
+    """Return a text with its commands in the form in which this process was called: `saccade NAME`, or the script in
+    the folder that was named.
+    """
+    if os.environ.get(CALLED):
+        return _LAUNCHER.sub(r'saccade \1', text)
+    folder = Path(sys.argv[0]).parent
+    if folder.name != 'launch':
+        return text
+    return _SCRIPT.sub(lambda found: shlex.quote(str(folder.parent / found[0])), text)
 
 
 def _launchers() -> dict[str, Path]:
