@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a suite, several sweeps over the same variants, and report a matrix: the same command continues it.
+"""Run a suite, several sweeps of the same variants or of published claims, and report: the same command continues it.
 
-Each sweep has a subfolder of --workdir, and runs as in launch/sweep.py. A failed sweep does not stop the others.
---page=FILE.md writes the results page, as in docs/results. --records=FILE.tar.xz keeps what reports need of finished
-runs, so that another machine continues from the file.
+The report is a matrix of variants and sweeps, with a verdict on each claim. Each sweep has a subfolder of --workdir,
+and runs as in launch/sweep.py. A failed sweep does not stop the others. --page=FILE.md writes the results page, as in
+docs/results. --records=FILE.tar.xz keeps what reports need of finished runs, so that another machine continues from the
+file.
 
 python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
 """
@@ -59,6 +60,7 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.report.compare import StudyQuestion
     from saccade.analysis.report.matrix import sweeps_in
     from saccade.analysis.report.matrix_files import matrix_report
+    from saccade.analysis.report.replications import replications, shown
     from saccade.analysis.report.standing import standing_page
     from saccade.sweep.archive import archive, restore
     from saccade.sweep.suite import Suite
@@ -96,10 +98,13 @@ def main(overrides: list[str]) -> None:
         say(console, f'{RECORDS.value}: {archive(folder, Path(RECORDS.value)):,} finished runs')
     if not (DRY_RUN.value or stopped()) and sweeps_in(folder):
         found = matrix_report(folder, StudyQuestion())
+        decided = replications(suite, found.matrix)
         found.show(console)
+        if decided:
+            shown(decided).show(console)
         if PAGE.value:
             command = shlex.join(['python', *sys.argv])
-            page = standing_page(found.matrix, suite.title, command, datetime.now().astimezone())
+            page = standing_page(found.matrix, suite.title, command, datetime.now().astimezone(), decided)
             write_atomically(Path(PAGE.value), page)
             say(console, PAGE.value)
     if unfinished:

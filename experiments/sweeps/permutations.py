@@ -4,11 +4,11 @@
 
     python launch/sweep.py --config=experiments/diagnostics/permutations.py \\
         --sweep=experiments/sweeps/permutations.py --workdir=runs/permutations
-    python launch/report.py --workdir=runs/permutations --metric=accuracy
+    python launch/report.py --workdir=runs/permutations
 """
 
 
 def get_sweep() -> dict:
     updates = {'two': 2, 'one': 1}
     points = [{'name': name, 'model.block.mixer.updates': count} for name, count in updates.items()]
-    return dict(runs=dict(list=points), seeds=3)
+    return dict(runs=dict(list=points), seeds=5, metric='accuracy')

@@ -4,7 +4,7 @@
 
     python launch/sweep.py --config=experiments/diagnostics/recall_zoology.py \\
         --sweep=experiments/sweeps/recall.py --workdir=runs/recall
-    python launch/report.py --workdir=runs/recall --metric=accuracy
+    python launch/report.py --workdir=runs/recall
 
 Okpekpe, Orvieto 2025, "When recalling in-context, Transformers are not SSMs" ("Revisiting associative recall in modern
 recurrent models" in its second version), https://arxiv.org/abs/2508.19029: one layer of attention does not exceed
@@ -34,4 +34,4 @@ def get_sweep() -> dict[str, Any]:
         {'name': 'gated_delta_net_1', 'model.layers': 1, MIXER: {**delta, 'convolution': convolution}},
         {'name': 'gated_delta_net_1_without_convolution', 'model.layers': 1, MIXER: delta},
     ]
-    return dict(runs=dict(list=[{**SMALL, **point} for point in points]), seeds=3)
+    return dict(runs=dict(list=[{**SMALL, **point} for point in points]), seeds=5, metric='accuracy')

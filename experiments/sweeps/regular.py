@@ -4,7 +4,7 @@
 
     python launch/sweep.py --config=experiments/diagnostics/parity.py --sweep=experiments/sweeps/regular.py \\
         --workdir=runs/regular
-    python launch/report.py --workdir=runs/regular --metric=accuracy
+    python launch/report.py --workdir=runs/regular
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", https://arxiv.org/abs/2207.02098: recurrent networks
 solve parity at lengths never trained on, and Transformers do not, with any positions. Each variant has the better of
@@ -21,4 +21,4 @@ def get_sweep() -> dict[str, Any]:
     rates = dict(lstm=1e-2, attention=3e-3, attention_without_positions=3e-3)
     shared = {'steps': 1200, 'batch_size': 32, 'data.validation': 400}
     points = [{'name': name, MIXER: every[name], 'schedule.peak': rate, **shared} for name, rate in rates.items()]
-    return dict(runs=dict(list=points), seeds=3)
+    return dict(runs=dict(list=points), seeds=5, metric='accuracy')

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Suite: several sweeps over the same variants, each in its own subfolder.
+"""Suite: several sweeps, of the same variants or of published claims, each in its own subfolder.
 
 A suite file defines `get_suite()`, which returns a dict from the name of each sweep to a dict with
 
@@ -8,13 +8,14 @@ A suite file defines `get_suite()`, which returns a dict from the name of each s
     sweep   sweep file
     fields  config fields for all runs: {'batch_size': 32}; optional
     size    name of a size of the sweep, used if the command line gives none; optional
+    claim   fields of a `Claim`, declared before the runs; optional
 
 The first line of its docstring is the suite's title.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,41 @@ from saccade.train.config_file import run_file
 from saccade.types import UserError
 
 _NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # also a folder's name
-_KEYS = ('config', 'sweep', 'fields', 'size')
+_KEYS = ('config', 'sweep', 'fields', 'size', 'claim')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Published claim: one variant is better than others by more than a margin.
+
+    Attributes:
+        says: the claim, in words.
+        source: address of the publication.
+        better: variant that is better according to the claim.
+        worse: variants that it is better than.
+        metric: metric that decides.
+        margin: smallest difference that confirms the claim, in the metric's unit; negative for a loss that is claimed
+            to be no larger.
+        splits: splits on which the claim is made; all must agree.
+        since: split whose metric is subtracted, for a claim about a change; None for the metric itself.
+    """
+
+    says: str
+    source: str
+    better: str
+    worse: tuple[str, ...]
+    metric: str
+    margin: float
+    splits: tuple[str, ...] = ('validation',)
+    since: str | None = None
 
 
 @dataclass(frozen=True)
 class SuiteTask:
     """Task of a suite: a sweep.
 
-    Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for the whole sweep.
+    Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for the whole sweep;
+    claim that the sweep decides, None without one.
     """
 
     name: str
@@ -38,6 +66,7 @@ class SuiteTask:
     sweep: str
     overrides: tuple[str, ...]
     size: str | None
+    claim: Claim | None = None
 
     def flags(self, workdir: Path) -> list[str]:
         """Return its flags of launch/sweep.py, with its own folder below the suite's."""
@@ -72,5 +101,15 @@ def _task(where: str, name: Any, spec: Any) -> SuiteTask:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UserError(f'{where}: {name!r} cannot be the name of a folder; write letters, digits, _, - and .')
     if not isinstance(spec, Mapping) or not {'config', 'sweep'} <= set(spec) <= {*_KEYS}:
-        raise UserError(f'{where}: {name}: write a dict of config, sweep and, optionally, fields and size')
-    return SuiteTask(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))), spec.get('size'))
+        raise UserError(f'{where}: {name}: write a dict of config, sweep and, optionally, fields, size and claim')
+    overrides, claim = tuple(as_overrides(spec.get('fields', {}))), spec.get('claim')
+    try:
+        decided = None if claim is None else Claim(**{key: _immutable(value) for key, value in claim.items()})
+    except (TypeError, AttributeError):
+        needed = ', '.join(field.name for field in fields(Claim) if field.default is MISSING)
+        raise UserError(f'{where}: {name}: a claim is a dict of {needed} and, optionally, splits and since') from None
+    return SuiteTask(name, spec['config'], spec['sweep'], overrides, spec.get('size'), decided)
+
+
+def _immutable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results page of a suite: its matrix in Markdown, with the command that generates it, and the omitted runs."""
+"""Results page of a suite in Markdown: its matrix or its claims, the command that generates it, the omitted runs."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -11,6 +11,7 @@ from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.matrix import Matrix, overview
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.page import marked, table
+from saccade.analysis.report.replications import Replication, claims_section
 from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
@@ -24,7 +25,7 @@ METHOD = (
 )
 
 
-def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str:
+def standing_page(found: Matrix, title: str, command: str, now: datetime, decided: Sequence[Replication] = ()) -> str:
     """Return the page.
 
     Args:
@@ -32,7 +33,10 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
         title: title of the suite.
         command: command that regenerates the page.
         now: time of the page.
+        decided: the suite's claims, which are shown instead of the matrix.
     """
+    claims = [claims_section(decided)] if decided else []
+    matrix = [table(found.rows()), METHOD, *_longer(found), *_searched(found)]
     return (
         '\n\n'.join(
             [
@@ -41,10 +45,7 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
                 f'```shell\n{command}\n```',
                 *_provenance(found),
                 marked(f'{_work(found)} Made on {now:%d %B %Y}.'),
-                table(found.rows()),
-                METHOD,
-                *_longer(found),
-                *_searched(found),
+                *(claims or matrix),
                 *_left_out(found),
             ]
         )
