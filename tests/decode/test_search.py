@@ -178,7 +178,5 @@ def test_a_decoder_gives_vectors_too(rotary):
 
 def test_a_model_without_layers_is_refused():
     model = WordVectors(vocabulary=7, context_length=4, width=2)
-    with pytest.raises(
-        UserError, match='WordVectors computes no vector of a text; search needs an encoder or a decoder'
-    ):
+    with pytest.raises(UserError, match='WordVectors computes no vector of a text; an encoder or a decoder is needed'):
         SentenceEncoder(model, {}, Byte().train([]))

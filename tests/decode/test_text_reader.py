@@ -2,15 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vectors of texts by layer equal the means of the vectors of their tokens."""
 
+import flax.linen as nn
 import jax
 import numpy as np
+import pytest
 
 from saccade.decode.embed import Embedder
 from saccade.decode.text_reader import TextReader
 from saccade.model.word_vectors import WordVectors
 from saccade.ops import pool
+from saccade.types import UserError
 
 TEXTS = ['the dog saw a cat', 'a cat sat', 'the cat saw the dog and this dog']
+
+
+class Seq2Seq(nn.Module):
+    """A model with two stacks, neither of which is its `layers`."""
+
+    vocabulary: int
+    context_length: int
 
 
 def test_layers_of_an_encoder_are_the_means_of_its_token_vectors(encoder, words):
@@ -32,3 +42,10 @@ def test_word_vectors_are_averaged(words):
     assert [*found] == ['0']
     np.testing.assert_allclose(found['0'][1], table[words.encode(TEXTS[1])].mean(axis=0), rtol=1e-6)
     np.testing.assert_array_equal(found['0'][-1], np.zeros(3))
+
+
+def test_a_model_without_layers_is_refused(words):
+    """Its table alone would be taken for what it makes of a text."""
+    reader = TextReader(Seq2Seq(words.size, 8), {'embedding': np.zeros((words.size, 2))}, words)
+    with pytest.raises(UserError, match='Seq2Seq computes no vector of a text; an encoder or a decoder is needed'):
+        reader.layers(TEXTS)

@@ -88,7 +88,7 @@ class SentenceEncoder:
     def __post_init__(self) -> None:
         if not hasattr(self.model, 'layers'):
             raise UserError(
-                f'{Part(type(self.model)).name} computes no vector of a text; search needs an encoder or a decoder, as '
+                f'{Part(type(self.model)).name} computes no vector of a text; an encoder or a decoder is needed, as '
                 'trained by experiments/pairs/sentence_bert.py'
             )
 

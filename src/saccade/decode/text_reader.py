@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.search import SentenceEncoder, sentence_vectors
 from saccade.model.stack import STATES, layer_states
+from saccade.model.word_vectors import WordVectors
 from saccade.ops.pool import mean
 from saccade.types import LayerContext, Model, Params
 
@@ -30,12 +31,12 @@ class TextReader:
     def layers(self, texts: Sequence[str]) -> dict[str, Vectors]:
         """Return vectors by layer: '0' is the embedding, and 'head' the head 'pooled' of a sentence encoder, if any.
 
-        A model without layers has its embedding alone. Texts longer than the context are cut.
+        Word vectors have their embedding alone. Texts longer than the context are cut.
 
         Raises:
-            UserError: the tokenizer cannot encode a character of a text.
+            UserError: the model has no layers that read a text, or the tokenizer cannot encode a character of one.
         """
-        if not hasattr(self.model, 'layers'):
+        if isinstance(self.model, WordVectors):
             return {'0': self._words(texts)}
         stacked = SentenceEncoder(self.model, self.params, self.tokenizer, read=_layer_means).encode(texts)
         found = {str(layer): stacked[:, layer] for layer in range(stacked.shape[1])}

@@ -63,9 +63,8 @@ class LinearProbe:
             value = -(hits * logs).sum() / len(z) + penalty / 2 * (weights**2).sum()
             return value, np.concatenate([z.T @ away + penalty * weights, away.sum(axis=0)[None]]).ravel()
 
-        *weights, bias = minimize(loss, np.zeros((D + 1) * classes), jac=True, method='L-BFGS-B').x.reshape(
-            D + 1, classes
-        )
+        found = minimize(loss, np.zeros((D + 1) * classes), jac=True, method='L-BFGS-B')
+        *weights, bias = found.x.reshape(D + 1, classes)
         return cls(mean, deviation, np.array(weights), bias)
 
     def predict(self, vectors: Vectors) -> Labels:
@@ -123,10 +122,8 @@ class LabelledTexts:
         """
         texts = {split: list(strings(records.splits[split], text)) for split in ('train', 'validation')}
         if isinstance(labels, str):
-            title, found = (
-                f'Classes of column {labels!r}',
-                {split: (texts[split], _classes(records.splits[split], labels)) for split in texts},
-            )
+            title = f'Classes of column {labels!r}'
+            found = {split: (texts[split], _classes(records.splits[split], labels)) for split in texts}
         else:
             title, found = f'Task {labels.__name__!r}', made_from(labels, texts)
         names = Names(tuple(sorted({*found['train'][1]})))
@@ -163,12 +160,8 @@ def _probed(train: Vectors, validation: Float[np.ndarray, 'M D'], data: Labelled
     labels, classes = data.train[1], len(data.names)
     order = np.random.default_rng(0).permutation(len(labels))
     some, rest = np.split(order, [max(1, len(order) // HELD_OUT)])
-    held_out = {
-        penalty: (
-            LinearProbe.fit(train[rest], labels[rest], classes, penalty).predict(train[some]) == labels[some]
-        ).mean()
-        for penalty in PENALTIES
-    }
+    probes = {penalty: LinearProbe.fit(train[rest], labels[rest], classes, penalty) for penalty in PENALTIES}
+    held_out = {penalty: (each.predict(train[some]) == labels[some]).mean() for penalty, each in probes.items()}
     best = max(held_out, key=held_out.__getitem__)
     found = LinearProbe.fit(train, labels, classes, best).predict(validation) == data.validation[1]
     return ProbeResult(best, float(held_out[best]), found.astype(np.float64))
