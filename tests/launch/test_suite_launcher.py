@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A suite from the command line: its sweeps are carried out, one that fails stops no other, and the page is written."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,23 @@ def test_a_stopped_suite_stops_its_sweep_and_keeps_its_records(runner, suite, tm
     assert errors.splitlines()[-1].startswith('error: not finished: recall, broken;')
     assert 'runs.tar.xz: 0 finished runs' in printed
     assert not (tmp_path / 'runs/broken').exists()
+
+
+@pytest.mark.long
+def test_a_suite_of_claims_gives_verdicts(runner, suite, tmp_path):
+    """After two steps nothing is learned: by a margin of 2 in accuracy no claim can be confirmed."""
+    claim = dict(says='one is best', source='nowhere', better='one', worse=['fast'], metric='accuracy', margin=2.0)
+    text = suite.read_text().replace('fields=fields)', f'fields=fields, claim={claim!r})')
+    suite.write_text(''.join(line for line in text.splitlines(keepends=True) if 'broken=' not in line))
+    sweep = tmp_path / 'sweep.py'
+    sweep.write_text(sweep.read_text().replace('dict(runs=', 'dict(seeds=5, runs='))
+    page = tmp_path / 'page.md'
+    done = runner.run('suite', f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--page={page}', '--jobs=1')
+    assert done.returncode == 0, done.stderr
+    written = page.read_text().replace('\\', '')
+    verdict = re.search(r'^1 published claim: 1 (inconclusive|contradicted)[.]$', written, re.M)[1]
+    assert f'| recall | one is best (nowhere) | {verdict} |' in written
+    assert re.search(
+        rf'^[|] recall [|] one minus fast [|] .*[|] [+]2 accuracy [|] {verdict} [|] \d+ [|]$', written, re.M
+    )
+    assert '1 published claim: 1 ' in done.stdout

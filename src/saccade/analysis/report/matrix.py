@@ -23,7 +23,7 @@ from saccade.analysis.report.runs import left_out_words, read_study, runs_in
 from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.tuning import search_of
-from saccade.analysis.report.words import UNKNOWN, amount, fixed
+from saccade.analysis.report.words import UNKNOWN, amount, counted, fixed
 from saccade.sweep.record import read_sweep, sweep_file
 from saccade.train.workdir import absolute
 from saccade.types import UserError
@@ -184,5 +184,6 @@ def overview(found: Matrix) -> str:
     """Summarise the matrix: its size, and the runs left out."""
     tasks, variants = len(found.comparisons), len(found.cells)
     others = f' {left_out_words(found.left_out)}'.rstrip()
-    size = f'{variants} variants in {tasks} sweeps.' if variants else f'{tasks} sweeps without a finished run.'
+    sweeps = counted(tasks, 'sweep')
+    size = f'{counted(variants, "variant")} in {sweeps}.' if variants else f'{sweeps} without a finished run.'
     return f'{size}{others}'
