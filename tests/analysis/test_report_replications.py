@@ -97,7 +97,7 @@ def test_a_claim_about_a_change_subtracts_the_other_split(tmp_path):
 @pytest.mark.parametrize(
     ('accuracies', 'note'),
     [
-        ({'good': GOOD[:4], 'bad': BAD[:4]}, 'a verdict needs 5 seeds'),
+        ({'good': GOOD[:4], 'bad': BAD[:4]}, '4 seeds; a verdict needs 5'),
         ({'good': GOOD, 'bad': BAD[:4]}, 'incomplete: bad (4 of 5 seeds)'),
     ],
 )

@@ -116,6 +116,15 @@ def test_lengths_have_classes_of_about_equal_size_named_after_their_least():
     assert found['validation'][1][0] == '1'
 
 
+def test_every_class_of_a_made_task_has_a_training_text(monkeypatch):
+    monkeypatch.setattr(probing_tasks, 'FREQUENT', 0)
+    train = ['one two three four five', 'six seven eight nine ten', 'a b c d e f g h i']
+    lengths = made_from(TASKS['length'], {'train': train, 'validation': ['short', 'a b c d e f']})
+    assert {*lengths['validation'][1]} <= {*lengths['train'][1]} == {'5', '9'}
+    words = made_from(TASKS['word'], {'train': ['x y', 'x', 'z y'], 'validation': ['y', 'x']})
+    assert words['validation'] == (['x'], ['x'])  # y is alone in no training text
+
+
 def test_half_of_the_texts_have_two_neighbours_exchanged_and_nothing_else():
     texts = [*TEXTS, 'alone', 'same same', 'spaces   between words', 'x y']
     (kept, labels) = TASKS['swapped'](texts)(texts)

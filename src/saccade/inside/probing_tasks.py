@@ -29,10 +29,8 @@ def length(train: Sequence[str]) -> Callable[[Sequence[str]], Labelled]:
     smallest number.
     """
     counts = [len(_words(text)) for text in train]
-    least = [
-        1,
-        *sorted({int(np.quantile(counts, part / LENGTHS, method='higher')) for part in range(1, LENGTHS)} - {1}),
-    ]
+    quantiles = {int(np.quantile(counts, part / LENGTHS, method='higher')) for part in range(1, LENGTHS)}
+    least = sorted(quantiles | {min(counts)})
 
     def labelled(texts: Sequence[str]) -> Labelled:
         bins = np.digitize([len(_words(text)) for text in texts], least[1:])
@@ -56,17 +54,21 @@ def swapped(train: Sequence[str]) -> Callable[[Sequence[str]], Labelled]:
 
 
 def word(train: Sequence[str]) -> Callable[[Sequence[str]], Labelled]:
-    """Return the task of which word a text has, of the `CONTENT` words that follow the `FREQUENT` most frequent ones.
+    """Return the task of word content: the one word of a text among `CONTENT` words of middle frequency.
+
+    These follow the `FREQUENT` most frequent words of the training texts.
 
     Texts with none or several of them are left out.
     """
     frequency = Counter(word for text in train for word in _words(text))
     ranked = sorted(frequency, key=lambda word: (-frequency[word], word))
     asked = {*ranked[FREQUENT : FREQUENT + CONTENT]}
+    found = [asked.intersection(_words(text)) for text in train]
+    known = {word for words in found if len(words) == 1 for word in words}  # the others have no training text
 
     def labelled(texts: Sequence[str]) -> Labelled:
         found = [(text, asked.intersection(_words(text))) for text in texts]
-        kept = [(text, *words) for text, words in found if len(words) == 1]
+        kept = [(text, *words) for text, words in found if len(words) == 1 and words <= known]
         return [text for text, _ in kept], [label for _, label in kept]
 
     return labelled
@@ -76,7 +78,7 @@ TASKS: dict[str, ProbingTask] = {task.__name__: task for task in (length, swappe
 
 
 def made_from(task: ProbingTask, splits: Mapping[str, Sequence[str]]) -> dict[str, Labelled]:
-    """Label the texts of each split; the task is made from those of `train`.
+    """Label the texts of each split with a task fitted to the training texts.
 
     Raises:
         UserError: no text of a split fits the task.

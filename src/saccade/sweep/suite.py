@@ -37,8 +37,8 @@ class Claim:
         better: variant that is better according to the claim.
         worse: variants that it is better than.
         metric: metric that decides.
-        margin: smallest difference that confirms the claim, in the metric's unit; negative for a loss that is claimed
-            to be no larger.
+        margin: smallest difference that confirms the claim, in the metric's unit; negative for a loss that the claim
+            allows.
         splits: splits on which the claim is made; all must agree.
         since: split whose metric is subtracted, for a claim about a change; None for the metric itself.
     """

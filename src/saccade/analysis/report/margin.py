@@ -20,7 +20,7 @@ CONSORT 2010 statement, JAMA 308(24), figure 1; D. Lakens 2017, Equivalence test
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -123,18 +123,27 @@ def _compared(
     loss: float | None, row: RankedVariant, baseline: RankedVariant, bounds: Interval | None
 ) -> BaselineDifference:
     mean = row.mean - baseline.mean
-    if bounds is None and len(row.scores) > 1 and row.scores.keys() == baseline.scores.keys():
-        bounds = _exact(mean)
-    short = [each.label for each in (row, baseline) if not each.complete]
-    if short:  # the remaining seeds are a biased sample
-        note = f'incomplete: {", ".join(short)}'
-    elif len(row.scores) < FEWEST:
-        note = f'{counted(len(row.scores), "seed")}; a verdict needs {FEWEST}'
-    else:
-        note = '' if bounds else 'no bounds: the seeds differ, and a variant has equal values'
+    bounds = bounds or exact(mean, row.scores, baseline.scores)
+    note = undecided((row, baseline), bounds)
     if loss is None:
         return BaselineDifference(row, mean, bounds, None, note)
     return BaselineDifference(row, mean, bounds, 'inconclusive' if note else verdict_of(bounds, loss), note)
+
+
+def exact(mean: float, one: Mapping[int, float], other: Mapping[int, float]) -> Interval | None:
+    """Return the bounds of a difference without an interval: the difference itself, if two groups share their seeds."""
+    return _exact(mean) if len(one) > 1 and one.keys() == other.keys() else None
+
+
+def undecided(rows: Sequence[RankedVariant], bounds: Interval | None) -> str:
+    """Return the reason for a missing verdict on the difference of two variants; empty if there can be one."""
+    short = [each.label for each in rows if not each.complete]
+    if short:  # the remaining seeds are a biased sample
+        return f'incomplete: {", ".join(short)}'
+    count = len(rows[0].scores)
+    if count < FEWEST:
+        return f'{counted(count, "seed")}; a verdict needs {FEWEST}'
+    return '' if bounds else 'no bounds: the seeds differ, and a variant has equal values'
 
 
 def verdicts(comparison: Comparison, changes: Sequence[Values]) -> list[str | None]:

@@ -8,8 +8,8 @@ With d the difference in the direction of the claim and M the margin:
     contradicted    the 95% interval of d is below 0, and below M
     inconclusive    neither
 
-A negative M is a loss that is claimed not to be exceeded. Intervals are those of `interval`, paired by seed where the
-seeds are the same; equal differences have no spread, and their interval is the difference. A verdict needs five seeds,
+A negative M is the loss that the claim allows. Intervals come from `interval`, paired by seed where the seeds are the
+same; equal differences have no spread, and their interval is the difference. A verdict needs five seeds,
 all finished by both variants. A claim with several contrasts is confirmed if all are, and contradicted if any is. There
 is no correction for the number of claims.
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.figures import Table
 from saccade.analysis.report.interval import Interval, difference_intervals
-from saccade.analysis.report.margin import FEWEST
+from saccade.analysis.report.margin import exact, undecided
 from saccade.analysis.report.matrix import Matrix
 from saccade.analysis.report.page import marked, table
 from saccade.analysis.report.tables import with_interval
@@ -126,16 +126,9 @@ def _contrast(
     better, worse = ({seed: sign * value for seed, value in each.items()} for each in scores)
     mean = sum(better.values()) / len(better) - sum(worse.values()) / len(worse)
     (_, bounds) = difference_intervals([worse, better], best=0)
-    if bounds is None and better.keys() == worse.keys() and len(better) > 1:
-        bounds = Interval(mean, mean)
-    short = [row.label for row in rows if not row.complete]
-    if short:
-        return Contrast(label, mean, bounds, 'inconclusive', f'incomplete: {", ".join(short)}')
-    if min(map(len, scores)) < FEWEST:
-        return Contrast(label, mean, bounds, 'inconclusive', f'a verdict needs {FEWEST} seeds')
-    if bounds is None:
-        return Contrast(label, mean, bounds, 'inconclusive', 'no interval: the seeds differ, and values are equal')
-    return Contrast(label, mean, bounds, verdict_of(bounds, claim.margin))
+    bounds = bounds or exact(mean, better, worse)
+    note = undecided(rows, bounds)
+    return Contrast(label, mean, bounds, 'inconclusive' if note else verdict_of(bounds, claim.margin), note)
 
 
 def verdict_of(bounds: Interval, margin: float) -> str:
@@ -159,7 +152,7 @@ def shown(decided: Sequence[Replication]) -> Table:
 
 
 def verdict_rows(decided: Sequence[Replication]) -> list[list[str]]:
-    """Return the names of the columns, and a row for each contrast; the claim is in its first row only."""
+    """Return the table of verdicts as text: column names, then one row per contrast."""
     rows = [['claim', 'difference', 'mean [95% interval]', 'margin', 'verdict', 'minutes']]
     for each in decided:
         claim = each.task.claim
