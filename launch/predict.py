@@ -1,12 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predict with a fine-tuned run on new examples: a class, a number, a tag for each word, an answer.
+"""Predict with a fine-tuned model on new examples: a class, a number, a tag for each word, an answer.
 
 python launch/predict.py --workdir=runs/classify --text="A film like no other." --text="I fell asleep."
 python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt
 python launch/predict.py --workdir=runs/tag --file=sentences.txt --json
 python launch/predict.py --workdir=runs/vit --image=a.png --image=b.png
 python launch/predict.py --workdir=runs/chirps --sound=a.wav
+python launch/predict.py --init_from=FOLDER_OF_A_CLASSIFIER --file=reviews.csv --columns=review
+
+A Hugging Face directory predicts by its architecture: ...ForSequenceClassification (texts, or pairs of texts),
+...ForTokenClassification, ...ForQuestionAnswering or ...ForImageClassification. Rows have at most 512 tokens; a longer
+text is read in chunks, and a longer pair is cut.
 
 Examples come from flags, from a file or from standard input. A file is .csv, .tsv, .jsonl, .conll or .json in the
 format of the run's data; any other file, and standard input, has one text, or one path of an image or a sound, per
@@ -20,12 +25,16 @@ from pathlib import Path
 from absl import flags
 
 from saccade.decode.batches import PREDICTED
-from saccade.train.process.given import CHECKPOINTS, require_content, require_files
+from saccade.train.process.given import CHECKPOINTS, refuse_given, require_content, require_files
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A run, a Hugging Face directory or hf:ORG/NAME; or --workdir.')
+COLUMNS = flags.DEFINE_list(
+    'columns', None, "For a directory: the columns of --file's texts, one or two; default: text."
+)
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Checkpoint, or the mean of the last checkpoints.')
 TEXT = flags.DEFINE_multi_string('text', [], 'A text, or the words of a sentence to tag; may be repeated.')
 PAIR = flags.DEFINE_multi_string('pair', [], 'Second text, for a run on pairs; one for each --text, or one for all.')
@@ -43,21 +52,23 @@ def main(overrides: list[str]) -> None:
     """Print the prediction for each text.
 
     Raises:
-        UserError: overrides are given, --workdir is missing, or a text is empty.
+        UserError: overrides are given, not exactly one model is given, a text is empty, or a flag has no effect.
     """
     from saccade.decode.inputs import placed_records
-    from saccade.train.predicting import data_to_predict, open_predictor
+    from saccade.train.predictive_folder import INPUTS, predictive_of
+    from saccade.train.trained import is_hub
 
     if overrides:
         raise UserError(f"'{overrides[0]}': a model predicts with its training config")
-    if not WORKDIR.value:
-        raise UserError('give --workdir=FOLDER, the folder of a run')
-    require_content(TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND, CONTEXT_FILE, FILE)
+    require_content(TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND, CONTEXT_FILE, FILE, COLUMNS)
     require_files(IMAGE, SOUND)
     given = _given()
+    if not (FILE.value and INIT_FROM.value and is_hub(INIT_FROM.value)):
+        refuse_given('without --file and a Hugging Face directory', COLUMNS)
     rows = min(BATCH.value, max(map(len, given.values()))) if given else BATCH.value
-    records = placed_records(data_to_predict(WORKDIR.value), given, FILE.value)
-    predictor = open_predictor(WORKDIR.value, CHECKPOINT.value, rows)
+    model = predictive_of(WORKDIR.value, INIT_FROM.value, COLUMNS.value or INPUTS[: 1 + ('pair' in given)])
+    records = placed_records(model.data, given, FILE.value)
+    predictor = model.open(CHECKPOINT.value, rows)
     for inputs, output in predictor.predict(records):
         print(
             json.dumps({**inputs, **output.record()}) if JSON.value else printable('\n'.join(output.lines(inputs))),

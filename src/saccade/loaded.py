@@ -32,8 +32,8 @@ from saccade.inside.attention import maps_of
 from saccade.inside.interventions import edits_of
 from saccade.inside.maps import Explored
 from saccade.inside.reading import Reading, read_image, read_text
-from saccade.train.predicting import open_predictor
-from saccade.train.trained import Trained, is_hub, open_trained
+from saccade.train.predictive_folder import INPUTS, predictive_of
+from saccade.train.trained import Trained, open_trained
 from saccade.train.translating import LENGTH_PENALTY, open_gap_filler, translator_of
 from saccade.types import Params, Seq2Seq, UserError
 
@@ -149,19 +149,17 @@ class Loaded:
         return Embedder(self.model, self.params, self.tokenizer, layer).embed(text)
 
     def predict(self, text: str, **more: str) -> Output:
-        """Return the prediction of the run's task for one example.
+        """Return the prediction for one example: a class, a number, tags or an answer.
 
         Args:
             text: value of the data's first input.
             more: values of its other inputs by name, as `pair` or `context`.
 
         Raises:
-            UserError: the model is not a run, or its task makes no predictions.
+            UserError: the model makes no such predictions, or reads other inputs.
         """
         _require_text(text=text, **more)
-        if is_hub(self.path):
-            raise UserError(f'{self.path}: a Hugging Face directory has no task; fine-tune it, and load the run')
-        predictor = open_predictor(self.path, self.which, rows=1)
+        predictor = predictive_of(None, self.path, INPUTS[: 1 + ('pair' in more)]).open(self.which, 1)
         first = next(iter(predictor.data.inputs))
         given = {name: [value] for name, value in {first: text, **more}.items()}
         ((_, output),) = predictor.predict(placed_records(predictor.data, given, None))

@@ -83,6 +83,14 @@ class Kind:
 KINDS = {
     'gpt2': Kind({**_HUB.GPT2, 'n_positions': 64}, _HUB.gpt2_shapes, 'n_layer', 'activation_function'),
     'bert': Kind({**_HUB.BERT, 'max_position_embeddings': 64}, _HUB.bert_shapes, 'num_hidden_layers', 'hidden_act'),
+    'classifier': Kind(
+        {**_HUB.BERT, 'max_position_embeddings': 64, 'architectures': ['BertForSequenceClassification']},
+        lambda config: (
+            _HUB.bert_shapes(config) | {'classifier.weight': (2, config['hidden_size']), 'classifier.bias': (2,)}
+        ),
+        'num_hidden_layers',
+        'hidden_act',
+    ),
     't5': Kind(_T5, _t5_shapes, 'num_layers', 'feed_forward_proj'),
 }
 
@@ -307,6 +315,7 @@ LAUNCHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     'fill_mask': ('bert', ('--init_from={}', '--text=a [MASK]')),
     'embed': ('bert', ('--init_from={}', '--text=a', '--text=b')),
     'search': ('bert', ('--init_from={}', '--corpus=text.txt', '--index=index', '--query=a')),
+    'predict': ('classifier', ('--init_from={}', '--text=a')),
     'probe': ('bert', ('--init_from={}', f'--data={_TEXTS}', '--text=layer', '--label=length')),
     'train': (
         'gpt2',

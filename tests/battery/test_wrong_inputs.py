@@ -64,7 +64,7 @@ WITHOUT_EITHER = {
     'variants': (),
 }
 # Launchers that ask what kind of model {run} has before they look for anything else, and what they say of it.
-OTHER_KIND = {'predict': 'it is for launch/generate.py', 'decompose': 'not a sequence-to-sequence model'}
+OTHER_KIND = {'predict': r'it is for \S*launch/generate\.py', 'decompose': 'not a sequence-to-sequence model'}
 LAUNCHERS = {**READ_RUNS, **READ_CONFIGS, **WITHOUT_EITHER}
 # So narrow that what is found after tracing is found soon.
 SMALL = ('layers=1', 'width=32', 'block.mixer.heads=2', 'vocabulary=300')
@@ -486,6 +486,8 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--batch=0 --text=x', 'batch'),
         ('--text=', '--text is empty'),
         ('--file=', '--file is empty'),
+        ('--text=x --columns=y', '--columns has no effect'),
+        ('--init_from={files}/not_there --text=x', 'give either --workdir'),
     ),
     'decompose': (('', 'source|Seq2Seq|attention|reads'), ('--out=x.txt', '.html')),
     'translate': (

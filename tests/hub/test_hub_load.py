@@ -219,7 +219,7 @@ def test_a_directory_is_opened_in_python_to_generate_and_to_embed(gpt2):
     assert model.generate('cab', max_tokens=4, temperature=0.0) == tokenizer.decode(tokens)
     assert model.embed('cabbed').vectors.shape == (6, 12)
     assert model.config['model']['vocabulary'] == model.model.vocabulary == 11
-    with pytest.raises(UserError, match='a Hugging Face directory has no task; fine-tune it, and load the run'):
+    with pytest.raises(UserError, match='GPT2LMHeadModel predicts no class, number, tags or answer'):
         model.predict('cab')
 
 

@@ -96,8 +96,8 @@ def test_a_run_of_another_task_is_refused(runner, finished):
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (('--context=a',), 'this run reads --question and --context, not --context'),
-        (('--question=a',), 'this run reads --question and --context, not --question'),
+        (('--context=a',), 'this model reads --question and --context, not --context'),
+        (('--question=a',), 'this model reads --question and --context, not --question'),
         (('--question=a', '--context=b', '--context_file=c'), 'give either --context or --context_file'),
         (('--question=a', '--context= '), '--context is empty'),
         (('--question=a', '--context_file=/no/such'), '/no/such: cannot be read'),

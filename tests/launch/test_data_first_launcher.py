@@ -12,7 +12,7 @@ CLASSIFY, TRANSLATE, CLIP = 'finetune/classify', 'translation/multi30k', 'pairs/
 FIRST = {
     'no such file to predict for': (CLASSIFY, 'predict', ['--file=none.csv'], 'none.csv'),
     'no column to predict from': (CLASSIFY, 'predict', ['--file=wrong.csv'], "wrong.csv: has no column 'sentence'"),
-    'other inputs than the data have': (CLASSIFY, 'predict', ['--question=who?'], 'this run reads --text'),
+    'other inputs than the data have': (CLASSIFY, 'predict', ['--question=who?'], 'this model reads --text'),
     'no such image': (CLIP, 'zero_shot', ['--image=none.png', '--classes=a,b'], 'none.png: there is no such file'),
     'no such folder of images': (CLIP, 'zero_shot', ['--folder=none'], 'none'),
     'no such data of the run': (CLIP, 'zero_shot', ['--split=validation'], 'gone'),

@@ -104,7 +104,7 @@ def test_it_predicts_of_a_text(runner, tmp_path):
     said = runner.run('predict', f'--workdir={run}', f'--text={text}', '--json')
     output = saccade.load(str(run)).predict(text)
     assert json.loads(said.stdout).items() >= json.loads(json.dumps(output.record())).items()
-    with pytest.raises(UserError, match='this run reads --text'):
+    with pytest.raises(UserError, match='this model reads --text'):
         saccade.load(str(run)).predict(text, pair='2')
 
 

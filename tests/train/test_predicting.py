@@ -257,9 +257,9 @@ def test_texts_come_from_flags_from_records_and_from_lines_alike(opened, tmp_pat
 @pytest.mark.parametrize(
     ('kind', 'given', 'file', 'message'),
     [
-        ('classify', {'text': ['a'], 'pair': ['b']}, None, 'this run reads --text, not --text and --pair'),
-        ('classify a pair', {'text': ['a']}, None, 'this run reads --text and --pair, not --text'),
-        ('answer', {'text': ['a']}, None, 'this run reads --question and --context, not --text'),
+        ('classify', {'text': ['a'], 'pair': ['b']}, None, 'this model reads --text, not --text and --pair'),
+        ('classify a pair', {'text': ['a']}, None, 'this model reads --text and --pair, not --text'),
+        ('answer', {'text': ['a']}, None, 'this model reads --question and --context, not --text'),
         ('classify', {'text': ['a']}, 'b.txt', 'give either --text or --file'),
         ('classify a pair', {'text': ['a', 'b', 'c'], 'pair': ['a', 'b']}, None, '--pair is given 2 times; give it'),
         ('classify', {}, '/no/such.txt', '/no/such.txt: cannot be read'),

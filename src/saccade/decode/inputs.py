@@ -40,7 +40,7 @@ def placed_records(
 
 def _of_flags(inputs: Mapping[str, str], given: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Record]]:
     if given.keys() != inputs.keys():
-        raise UserError(f'this run reads {_flags(inputs)}, not {_flags(given)}')
+        raise UserError(f'this model reads {_flags(inputs)}, not {_flags(given)}')
     count = max(map(len, given.values()))
     for name, values in given.items():
         if len(values) not in (1, count):

@@ -182,7 +182,7 @@ class Family:
         Raises:
             UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
         """
-        spec = filled(self.trunk(self._architecture(config)).template, config)
+        spec = filled(self.trunk(self.named(config)).template, config)
         for head in heads:
             for key, value in head.required.items():
                 require(config, key, value)
@@ -194,7 +194,7 @@ class Family:
         Raises:
             UserError: its architecture is not one of the family's; the message lists them.
         """
-        name = self._architecture(config)
+        name = self.named(config)
         if self.heads and name not in self.heads and not self.architecture:
             raise UserError(
                 f'config.json: architecture {shortened(name)} cannot be loaded; there are {", ".join(self.heads)}'
@@ -203,7 +203,7 @@ class Family:
 
     def inputs_of(self, config: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the arguments of `init` of the model that config.json describes."""
-        return self.trunk(self._architecture(config)).inputs(config)
+        return self.trunk(self.named(config)).inputs(config)
 
     def trunk(self, architecture: str) -> Trunk:
         """Return the model without heads of an architecture."""
@@ -214,7 +214,8 @@ class Family:
         """Heads of each architecture; the first architecture is that of a folder that names none."""
         return ({self.architecture: ()} if self.architecture else {}) | self.heads
 
-    def _architecture(self, config: Mapping[str, Any]) -> str:
+    def named(self, config: Mapping[str, Any]) -> str:
+        """Return the architecture that config.json names, or else the family's first."""
         named = (*read(config, 'architectures', list, []), *self.architectures)
         return str(next(iter(named), ''))  # a family of layouts alone has none
 

@@ -106,6 +106,38 @@ def spec_of(path: str | Path) -> dict[str, Any]:
         return _described(read_json(folder / 'config.json'))[-1]
 
 
+@dataclass(frozen=True)
+class Architecture:
+    """Architecture that a config.json names.
+
+    Attributes:
+        name: as 'BertForTokenClassification'.
+        labels: names of the classes.
+        problem: problem_type of a classifier, or ''.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    problem: str
+
+
+def architecture_of(path: str | Path) -> Architecture:
+    """Return the architecture in a folder, from its `config.json` only.
+
+    Raises:
+        UserError: as of `spec_of`; id2label does not name each class by its number.
+    """
+    with _opened(path) as folder:
+        config = read_json(folder / 'config.json')
+        family, settings, *_ = _described(config)
+        given = read(config, 'id2label', dict, {})
+        unnamed = range(read(config, 'num_labels', int, 2))  # as in transformers
+        labels = [given.get(str(number)) for number in range(len(given))] or [f'LABEL_{number}' for number in unnamed]
+        if not all(isinstance(label, str) for label in labels):
+            raise UserError(f'config.json: id2label must name its {len(given)} classes by their numbers from 0')
+        return Architecture(family.named(settings), tuple(labels), read(config, 'problem_type', str, ''))
+
+
 def shapes_in(path: str | Path) -> Shapes:
     """Return the shapes of the parameters of a folder by path, from its `config.json` only.
 

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predictor of a run: its trained model, opened for the prediction of new texts."""
+"""Models that predict for new examples, from a run's folder or from a Hugging Face directory."""
 
 import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from saccade.decode.predict import Predictor, Unanswered, require_predictive
 from saccade.paths import read_text
@@ -14,32 +15,37 @@ from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 
-def data_to_predict(path: str) -> Unanswered:
-    """Return the data of a run, which make rows of new examples; the model is not read yet.
+@dataclass(frozen=True)
+class Predictive:
+    """Model that predicts, which is not read yet.
+
+    Attributes:
+        data: make rows of new examples.
+        open: returns the predictor, by a checkpoint as in `train.process.given.CHECKPOINTS` and a number of examples in
+            a batch; a UserError for a model that is damaged or missing.
+    """
+
+    data: Unanswered
+    open: Callable[[str, int], Predictor]
+
+
+def predictive_run(path: str) -> Predictive:
+    """Return the model of a run, with its task and data.
 
     Raises:
         UserError: the folder holds no run, or the run makes no predictions for examples.
     """
-    experiment = Experiment.of(config_of(Workdir.existing(path)))
+    workdir = Workdir.existing(path)
+    experiment = Experiment.of(config_of(workdir))
     require_predictive(experiment.task(), experiment.data())
-    return experiment.data()
 
+    def opened(which: str, rows: int) -> Predictor:
+        trained = open_run(path, which)
+        params, names = cast(trained.params, experiment.dtype), class_names(experiment, workdir)
+        data = experiment.data()
+        return Predictor(experiment.task(), data, trained.model, params, trained.processor, names, rows)
 
-def open_predictor(path: str, which: str, rows: int) -> Predictor:
-    """Open a run.
-
-    Args:
-        which: checkpoint, as in `train.process.given.CHECKPOINTS`.
-        rows: texts in a batch.
-
-    Raises:
-        UserError: the folder holds no run, or the run makes no predictions for texts.
-    """
-    trained = open_run(path, which)
-    experiment = Experiment.of(trained.config)
-    params = cast(trained.params, experiment.dtype)
-    predictor = Predictor(experiment.task(), experiment.data(), trained.model, params, trained.processor, rows=rows)
-    return replace(predictor, names=class_names(experiment, Workdir.existing(path)))
+    return Predictive(experiment.data(), opened)
 
 
 def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:

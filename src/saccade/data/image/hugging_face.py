@@ -75,10 +75,11 @@ def of_preprocessor(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the fields of the image processor in a preprocessor_config.json.
 
     Args:
-        folder: folder whose config.json has the model, if the settings name no class.
+        folder: folder whose config.json has the model.
 
     Raises:
-        UserError: a setting is not supported; the message has it and the supported ones.
+        UserError: a setting is not supported, or the model reads images of another size; the message has it and the
+            right ones.
     """
     given = {key: value for key, value in found.items() if value is not None}
     for key, value in given.items():
@@ -92,6 +93,10 @@ def of_preprocessor(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             f'size is {settings["size"]!r}, which gives images of several sizes; a shortest edge needs do_center_crop, '
             'and a crop_size of height and width'
         )
+    config = _config(folder)
+    side = config.get('vision_config', config).get('image_size')
+    if side is not None and {*made} != {side}:
+        raise UserError(f'images are made {made[0]} by {made[1]}, but the model reads {side} by {side} (config.json)')
     number = settings['resample']
     if number not in [*Image.Resampling]:
         raise UserError(f'resample is {number!r}; it must be a number of Pillow, from 0 to {max(Image.Resampling)}')
@@ -117,9 +122,14 @@ def _class(given: Mapping[str, Any], folder: Path) -> str:
                 f'{key} {given[key]!r} is not supported; the supported ones are of ViT, DeiT, CLIP and Siglip'
             )
         return name
-    config = Path(folder) / 'config.json'
-    model = json.loads(read_text(config)).get('model_type') if config.is_file() else None
+    model = _config(folder).get('model_type')
     return model if model in _CLASSES else 'vit'
+
+
+def _config(folder: Path) -> Mapping[str, Any]:
+    """Return config.json; without one, no settings."""
+    file = Path(folder) / 'config.json'
+    return json.loads(read_text(file)) if file.is_file() else {}
 
 
 def _edges(key: str, value: Any, square: bool) -> tuple[int, ...]:
