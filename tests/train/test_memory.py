@@ -12,8 +12,10 @@ from saccade.train.process import memory
 # Blocks of the size of a step's temporary memory, from a thread that is not the first, as XLA's are.
 FIVE_BLOCKS = """
 import resource, sys, threading
-from saccade.train.process.memory import keep_freed_memory
-kept = keep_freed_memory() if sys.argv[1] == 'kept' else None
+from saccade.train.process.memory import keep_freed_memory, return_large_blocks
+kept = keep_freed_memory() if sys.argv[1] != 'returned' else None
+if sys.argv[1] == 'kept, then returned':
+    assert return_large_blocks()
 def step():
     b'1' * 2**26
 def run(count):
@@ -34,10 +36,10 @@ def test_a_step_finds_the_memory_of_the_step_before():
     def faults(how: str) -> int:
         done = subprocess.run([sys.executable, '-c', FIVE_BLOCKS, how], capture_output=True, text=True, check=True)
         kept, count = done.stdout.split()
-        assert kept == ('True' if how == 'kept' else 'None')
+        assert kept == ('None' if how == 'returned' else 'True')
         return int(count)
 
-    assert faults('kept') < 1000 < faults('returned')
+    assert faults('kept') < 1000 < min(faults('returned'), faults('kept, then returned'))
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,7 @@ def test_an_accelerators_process_and_a_users_own_settings_are_left_alone(monkeyp
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert not memory.keep_freed_memory()
+    assert not memory.return_large_blocks()
 
 
 def test_an_accelerators_wheel_is_an_accelerator(monkeypatch):

@@ -39,6 +39,7 @@ from saccade.train.log.provenance import changed_code, recorded
 from saccade.train.meter import Meter
 from saccade.train.plan import RunPlan, row_lines
 from saccade.train.process.lock import locked
+from saccade.train.process.memory import HELD, return_large_blocks
 from saccade.train.process.processes import Stop, require_shared
 from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
 from saccade.train.trained import start_from, verified_folder
@@ -135,7 +136,7 @@ class Run:
             raise too_large(self.experiment, needed, limit) from error
 
     def _require_memory(self) -> None:
-        """Check that a step does not far exceed the memory of a device.
+        """Check that a step does not far exceed the memory of a device; where it nearly does, keep no freed memory.
 
         Raises:
             UserError: it does, and `force` is not set.
@@ -145,6 +146,8 @@ class Run:
             with self.display.phase('compiling a smaller batch'):
                 refusal = too_large(self.experiment, peak, limit)
             raise refusal
+        if limit is not None and peak * HELD > limit:
+            return_large_blocks()
 
     def _processor(self) -> Processor | None:
         """Return the processor of the run, or of its initial weights; None: it is made from the data.

@@ -4,7 +4,7 @@
 
 A GPU's allocator records its peak. On a CPU the peak is the growth of this process's resident memory, as counted by
 Linux, from before the weights exist to the maximum during a step; this includes the memory of XLA's threads and
-products.
+products. A training process holds more, since it keeps the memory that its steps free (`train.process.memory`).
 """
 
 import ctypes
@@ -20,6 +20,7 @@ import numpy as np
 
 from saccade.analysis.preflight.products import product_flops
 from saccade.train.backend import OnMesh
+from saccade.train.process.memory import return_large_blocks
 from saccade.types import UserError
 
 STEPS = 3
@@ -48,6 +49,7 @@ class MeasuredStep:
         platform, rows, key = jax.default_backend(), step.batches[0], jax.random.key_data(jax.random.key(0))
         if platform == 'cpu' and not os.access(_FORGET, os.W_OK):
             raise UserError('--measure: memory cannot be measured on this platform: run it on Linux, or on a GPU')
+        return_large_blocks()  # or the heap would hold the memory of several steps
         # Both are compiled before the measurement, as compilation also needs memory.
         program = step.train_step(rows).compile()
         init = jax.jit(step.learner.init, out_shardings=step.places).lower(key, rows).compile()

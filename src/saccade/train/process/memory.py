@@ -7,13 +7,15 @@ freed, so each step touches new pages: at some sizes a sixth of its time is page
 variables before Python starts, and gives threads arenas of their own, which are too small for these blocks; hence
 `mallopt`, before XLA starts its threads.
 
-The cost is memory: the process never returns any, and its heap is fragmented.
+The cost is memory: the process never returns any, and its heap is fragmented. Steps with 0.2 and 0.4 GiB of temporary
+memory were seen to hold it three and four times, so a step that does not fit so often returns its blocks instead.
 """
 
 import ctypes
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 
 # Parameters of mallopt by their numbers in malloc.h, and their values.
 _SETTINGS = {
@@ -22,6 +24,11 @@ _SETTINGS = {
     -1: -1,  # M_TRIM_THRESHOLD: the end of the heap is never given back
     -2: 2**28,  # M_TOP_PAD, bytes: the heap grows in few calls
 }
+_RETURNING = {
+    -4: 65536,  # M_MMAP_MAX: as many blocks may be mapped as glibc has as its default
+    -3: 2**25,  # M_MMAP_THRESHOLD, bytes: blocks from this size on are mapped, and returned when they are freed
+}
+HELD = 4  # times the memory of a step that a process may hold
 _PLUGINS = ('jax_plugins', 'libtpu')  # modules in the wheels of accelerators
 
 
@@ -30,6 +37,15 @@ def keep_freed_memory() -> bool:
 
     The settings of a user who has tuned malloc by environment variables are unchanged. JAX's devices are not queried.
     """
+    return _set(_SETTINGS)
+
+
+def return_large_blocks() -> bool:
+    """Return the freed memory of large blocks to the system from now on, and return True if it is returned."""
+    return _set(_RETURNING)
+
+
+def _set(settings: Mapping[int, int]) -> bool:
     tuned = any(name.startswith('MALLOC_') for name in os.environ)
     tuned = tuned or 'glibc.malloc' in os.environ.get('GLIBC_TUNABLES', '')
     if tuned or sys.platform != 'linux' or not _computes_on_cpu():
@@ -37,7 +53,7 @@ def keep_freed_memory() -> bool:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, 'gnu_get_libc_version'):
         return False
-    return all(libc.mallopt(parameter, value) == 1 for parameter, value in _SETTINGS.items())
+    return all(libc.mallopt(parameter, value) == 1 for parameter, value in settings.items())
 
 
 def _computes_on_cpu() -> bool:
