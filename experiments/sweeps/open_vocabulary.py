@@ -8,7 +8,8 @@
 
 The claim of Wu et al. 2016, section 4.2, https://arxiv.org/abs/1609.08144: words mixed with characters have an open
 vocabulary, with shorter sequences than characters. All models have one size and an embedding of as many rows.
-`launch/translate.py --replace_unknown` with a run of words copies the name instead of [UNK], without its ending.
+`launch/translate.py --replace_unknown` with a run of words writes a source word in place of [UNK], which is right at
+most for the names without an ending.
 """
 
 LENGTHS = dict(words=(6, 4), mixed=(16, 16), subwords=(16, 16), characters=(32, 32))  # tokens, including the end token
