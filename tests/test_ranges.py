@@ -74,6 +74,7 @@ BOUNDS = {
     'data.text.marked:MarkedText': {'sentinels': ((-1,), (0,))},
     'data.text.skip_gram:SkipGramText': {'noise': COUNT},
     'data.text.stream:TextData': {'context_length': COUNT},
+    'data.tokenizer.mixed_word:MixedWord': {'alphabet': COUNT},
     'data.tokenizer.unigram:Unigram': {'alphabet': COUNT},
     'data.tokenizer.word_piece:WordPiece': {'alphabet': COUNT},
     'feedforward.token_choice:TokenChoice': {'capacity': POSITIVE},

@@ -4,6 +4,7 @@
 
 import datetime
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from saccade.data.pipeline import train_batches
 from saccade.data.synthetic.dates import LANGUAGES, Dates
 from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import Generated, GeneratedPair
+from saccade.data.synthetic.names import CONSONANTS, ENDINGS, THINGS, VERBS, VOWELS, Names
 from saccade.data.synthetic.sequences import Addition, Copy, Pointer, Recall, Reverse, Sort
 from saccade.data.tokenizer.character import Character
 from saccade.types import Bucketed, Data, Part, UserError
@@ -56,6 +58,13 @@ def pointed(source, target):
     assert words[int(pointer.removeprefix('@'))] == target
 
 
+def declined(source, target):
+    verb, _, thing, preposition, name = source.split()
+    assert target == f'{THINGS[thing]} {name}{ENDINGS[preposition]} {VERBS[verb]}'
+    assert re.fullmatch(f'([{CONSONANTS}][{VOWELS}]){{2,3}}', name.lower())
+    assert name.istitle()
+
+
 def same(order):
     def check(source, target):
         assert order(numbers(source)) == numbers(target)
@@ -72,6 +81,7 @@ KINDS = [
     ((Addition, dict(digits=3)), added),
     ((Pointer, dict(symbols=5, length=6)), pointed),
     ((Recall, dict(keys=6, values=5, pairs=4, asked=2)), recalled),
+    ((Names, dict(shortest=2, longest=3)), declined),
     ((Dates, {}), lambda source, target: datetime.date.fromisoformat(target)),
 ]
 each_kind = pytest.mark.parametrize(('generator', 'right'), KINDS, ids=[kind[0][0].__name__ for kind in KINDS])
@@ -111,6 +121,13 @@ def test_a_sum_may_be_written_backwards():
     pair = Addition(digits=3, backwards=True).pair(Draws(0, 0, 0))
     a, b = map(int, pair.source.split('+'))
     assert int(pair.target[::-1]) == a + b
+
+
+def test_no_name_of_validation_is_in_training_with_any_other_word(tmp_path):
+    prepared = data((Names, dict(shortest=1, longest=1)), train=400, held_out=0.3).prepare(tmp_path)
+    train, validation = ({source.split()[-1] for source, _ in pairs(prepared, split)} for split in prepared.splits)
+    assert len(train) > 40
+    assert not train & validation
 
 
 def test_numbers_drawn_are_the_same_everywhere_and_spread_evenly():
@@ -236,6 +253,7 @@ class Same:
         (lambda: Dates(languages=('en', 'xx')), "no language 'xx'; there are en, de, fr, it, es"),
         (lambda: Dates(first=2000, last=1999), 'years of four digits'),
         (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, below shortest, 4'),
+        (lambda: Names(shortest=4, longest=3), 'longest is 3, below shortest, 4'),
         (lambda: Recall(keys=2, values=1, pairs=3), '1 queries of 3 pairs of 2 keys'),
         (
             lambda: data((Copy, SHORT), buckets=(8, 8)),

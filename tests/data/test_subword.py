@@ -12,19 +12,21 @@ from pathlib import Path
 
 import pytest
 
+from saccade.data.tokenizer.mixed_word import MixedWord
 from saccade.data.tokenizer.tokenizer import BERT, END, UNKNOWN, Tokenizer
 from saccade.data.tokenizer.unigram import Unigram
 from saccade.data.tokenizer.word_piece import WordPiece
 from saccade.types import UserError
 
-TRAINERS = [WordPiece, Unigram]
+TRAINERS = [WordPiece, Unigram, MixedWord]
 SOURCE = Path(argparse.__file__)
 TRAIN = """
 import sys
 from pathlib import Path
+from saccade.data.tokenizer.mixed_word import MixedWord
 from saccade.data.tokenizer.unigram import Unigram
 from saccade.data.tokenizer.word_piece import WordPiece
-for part in (WordPiece(600), Unigram(600)):
+for part in (WordPiece(600), Unigram(600), MixedWord(600)):
     folder = Path(sys.argv[2]) / type(part).__name__
     folder.mkdir()
     part.train([Path(sys.argv[1]).read_text()]).save(folder)
@@ -43,7 +45,7 @@ def _trained_elsewhere(folder, seed):
 def test_every_process_writes_the_same_files(tmp_path):
     first, second = (_trained_elsewhere(tmp_path / str(seed), seed) for seed in (1, 2))
     assert first == second
-    assert first.keys() == {'WordPiece', 'Unigram'}
+    assert first.keys() == {'WordPiece', 'Unigram', 'MixedWord'}
 
 
 @pytest.mark.long
@@ -59,9 +61,9 @@ def test_what_was_learned_from_much_text_is_saved_to_the_last_digit(make, tmp_pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('make', TRAINERS)
-def test_as_many_pieces_as_the_vocabulary_has_room_for(make):
-    vocabularies = [190, 195, 300, 999]
+@pytest.mark.parametrize(('make', 'least'), [(WordPiece, 190), (Unigram, 190), (MixedWord, 270)])
+def test_as_many_pieces_as_the_vocabulary_has_room_for(make, least):
+    vocabularies = [least, least + 5, 300, 999]
     assert [make(vocabulary).train([SOURCE.read_text()]).size for vocabulary in vocabularies] == vocabularies
     assert make(999).train(['a short text']).size < 40
 

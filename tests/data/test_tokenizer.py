@@ -19,6 +19,7 @@ from saccade.data.tokenizer.byte import Byte
 from saccade.data.tokenizer.character import Character
 from saccade.data.tokenizer.file import TokenizerFile, open_tokenizer
 from saccade.data.tokenizer.foreign import one_line, opening
+from saccade.data.tokenizer.mixed_word import MixedWord
 from saccade.data.tokenizer.tokenizer import BERT, END, UNKNOWN, Tokenizer, backend_of
 from saccade.data.tokenizer.unigram import Unigram
 from saccade.data.tokenizer.word import Word
@@ -49,6 +50,8 @@ PARTS = [
     Word(vocabulary=12, specials=BERT),
     WordPiece(vocabulary=120),
     WordPiece(120, lowercase=False, end=END, specials=()),
+    MixedWord(vocabulary=120),
+    MixedWord(vocabulary=120, specials=BERT),
 ]
 
 
@@ -124,7 +127,11 @@ def test_special_tokens_that_cannot_be_told_apart_are_refused(specials):
 
 
 @pytest.mark.parametrize(
-    'make', [Byte, Character, partial(BPE, 300), partial(Word, 12), partial(WordPiece, 120), partial(Unigram, 90)]
+    'make',
+    [
+        *(Byte, Character, partial(BPE, 300), partial(Word, 12), partial(WordPiece, 120), partial(Unigram, 90)),
+        partial(MixedWord, 120),
+    ],
 )
 def test_special_tokens_have_the_first_ids_in_the_order_given(make):
     after_the_end, alone = (make(end=end, specials=BERT).train(TEXTS) for end in (END, None))
@@ -139,7 +146,8 @@ def test_bpe_merges_up_to_its_vocabulary():
 
 
 def test_training_twice_gives_the_same_tokenizer():
-    for part in [BPE(vocabulary=330), Word(vocabulary=12), WordPiece(vocabulary=120), Unigram(vocabulary=90)]:
+    parts = BPE(330), Word(12), WordPiece(120), Unigram(90), MixedWord(120)
+    for part in parts:
         assert len({part.train(TEXTS * 3).digest for _ in range(5)}) == 1
 
 
@@ -358,7 +366,11 @@ def test_save_that_fails_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'make', [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2), lambda: WordPiece(5), lambda: Unigram(2)]
+    'make',
+    [
+        *(lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2), lambda: WordPiece(5), lambda: Unigram(2)),
+        lambda: MixedWord(2),
+    ],
 )
 def test_vocabulary_too_small(make):
     with pytest.raises(UserError, match='too few'):
@@ -370,7 +382,7 @@ def test_unrecognisable_end_is_refused():
         Byte(end='<STOP>')
 
 
-@pytest.mark.parametrize('part', [Character(), Word(vocabulary=9), WordPiece(9), Unigram(9)], ids=str)
+@pytest.mark.parametrize('part', [Character(), Word(vocabulary=9), WordPiece(9), Unigram(9), MixedWord(9)], ids=str)
 def test_no_text_to_train_on(part):
     with pytest.raises(UserError, match='no text'):
         part.train(['', ''])

@@ -14,7 +14,7 @@ from saccade.train.trained import kept, param_shapes
 ROOT = Path(__file__).parents[2] / 'experiments/translation'
 OURS = (
     'attention_only', 'copying', 'dates', 'dates_recurrent', 'generated', 'multi30k', 'multi30k_recurrent',
-    'one_to_one', 'pointer', 'summarize', 'wmt17',
+    'names', 'one_to_one', 'pointer', 'summarize', 'wmt17',
 )  # fmt: skip
 RECALL = "{'use': 'data.synthetic.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
 ADDITION = "{'use': 'data.synthetic.sequences:Addition', 'digits': 3}"

@@ -27,6 +27,7 @@ from test_vision_hub_oracle import SIZES
 from saccade.build import build
 from saccade.data.tokenizer.bpe import BPE
 from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.mixed_word import MixedWord
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.data.tokenizer.unigram import Unigram
 from saccade.data.tokenizer.word import Word
@@ -264,7 +265,7 @@ def test_an_encoder_decoder_without_a_tokenizer_generates_there(name, tmp_path):
 
 TRAINERS = {
     'bytes': Byte(), 'bpe': BPE(vocabulary=300), 'words': Word(vocabulary=20), 'word pieces': WordPiece(vocabulary=60),
-    'unigram': Unigram(vocabulary=40),
+    'unigram': Unigram(vocabulary=40), 'words and characters': MixedWord(vocabulary=60),
 }  # fmt: skip
 
 

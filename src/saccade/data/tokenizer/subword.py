@@ -27,20 +27,23 @@ class Subword(Reserving):
     vocabulary: int
     alphabet: Count = field(default=1000, kw_only=True)
 
-    # Mark of pieces at the start of a word, or of pieces that continue one.
+    # Mark of pieces at the start or the end of a word, or of pieces that continue one.
     mark: ClassVar[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_vocabulary(self.vocabulary, len(self.known) + 1)
-        cutter = self._cutter()
         for name in self.known:
-            if self.mark in name or name in _words(cutter, name):
+            if self._ambiguous(name):
                 raise UserError(f'specials: {name!r} might be a piece of a text; use a name like {UNKNOWN}')
 
     def _cutter(self) -> tokenizers.Tokenizer:
         """Return a tokenizer that splits a text into words as the trained one will."""
         raise NotImplementedError
+
+    def _ambiguous(self, name: str) -> bool:
+        """Return whether a text may have a piece with this name."""
+        return self.mark in name or name in _words(self._cutter(), name)
 
     def _counted(self, texts: Iterable[str]) -> dict[str, int]:
         """Count the words within the alphabet.
