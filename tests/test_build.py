@@ -276,3 +276,10 @@ def test_a_module_of_the_working_directory_may_have_been_meant(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"there is no module 'my_gate'; did you mean 'my_gates'\?"):
         load('my_gate:Gate')
+    (tmp_path / 'lab').mkdir()
+    (tmp_path / 'lab/my_decays.py').write_text('class Decay: pass')
+    with pytest.raises(UserError, match=r"there is no module 'my_decay'; run in its folder, or set PYTHONPATH to it"):
+        load('my_decay:Decay')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path / 'lab'))
+    with pytest.raises(UserError, match=r"there is no module 'my_decay'; did you mean 'my_decays'\?"):
+        load('my_decay:Decay')

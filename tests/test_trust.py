@@ -97,7 +97,8 @@ def test_a_name_that_is_no_text_is_refused(use):
 
 def test_the_field_the_name_and_the_flag_are_said():
     with pytest.raises(
-        UserError, match=r"model\.block\.0\.mixer\.use: 'my_lab\.mine:Mine' .* add --trust=my_lab\.mine:Mine$"
+        UserError,
+        match=r"model\.block\.0\.mixer\.use: 'my_lab\.mine:Mine' .* add --trust=my_lab\.mine:Mine \(in",
     ):
         require_trusted({'model': {'block': [{'mixer': {'use': 'my_lab.mine:Mine'}}]}}, 'runs/a/config.json')
 
@@ -109,7 +110,7 @@ def test_all_foreign_names_are_said_at_once():
     assert str(refusal.value) == (
         "config.json: model.use: 'my_lab.mine:Mine', task.norm.use: 'my_lab.mine:Mine', task.use: 'others:Task' are no "
         'part of Saccade, and opening would run them; if you trust whoever wrote it, add '
-        '--trust=my_lab.mine:Mine,others:Task'
+        '--trust=my_lab.mine:Mine,others:Task (in Python, set SACCADE_TRUST)'
     )
     trust(['my_lab.mine:Mine', 'others:Task'])
     require_trusted(config, 'config.json')

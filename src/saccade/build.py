@@ -7,6 +7,7 @@ starts with one of Saccade's own packages is looked up there; any other is impor
 may live in the user's own repository.
 """
 
+import difflib
 import functools
 import importlib
 import inspect
@@ -201,7 +202,7 @@ def _import(name: str, path: str, meant: str = '') -> types.ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (full == error.name or full.startswith(f'{error.name}.')):
             raise UserError(f"{path}: importing '{name}' failed: {error}") from error
-        raise UserError(f"{path}: there is no module '{name}'{meant or nearest(name, _siblings(full))}") from None
+        raise UserError(f"{path}: there is no module '{name}'{meant or _instead_of(full, name)}") from None
 
 
 @functools.cache
@@ -210,21 +211,24 @@ def _packages() -> frozenset[str]:
     return frozenset(module.name for module in pkgutil.iter_modules(saccade.__path__))
 
 
-def _siblings(full: str) -> list[str]:
-    """Modules that may have been meant, as a config names them: of the same package, or else all of our own.
+def _instead_of(full: str, name: str) -> str:
+    """What a message says that may have been meant by a module that does not exist.
 
-    To our own are added those in the working directory, where a user's own are.
+    A name without a package is of a module of the user's own, in the working directory or on the path of Python.
     """
     parent = full.rpartition('.')[0]
+    if not parent:
+        folders = [os.getcwd(), *filter(None, os.environ.get('PYTHONPATH', '').split(os.pathsep))]
+        own = [module.name for module in pkgutil.iter_modules(folders)]
+        close = difflib.get_close_matches(name, own, n=1)
+        return f"; did you mean '{close[0]}'?" if close else '; run in its folder, or set PYTHONPATH to it'
     try:
-        package = importlib.import_module(parent) if parent else saccade
+        package = importlib.import_module(parent)
     except ImportError:
         package = saccade
-    names = [module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.')]
-    here = [] if parent else [module.name for module in pkgutil.iter_modules([os.getcwd()])]
-    return here + [
-        name.removeprefix('saccade.') for name in names if name.rpartition('.')[2].split('_')[-1] != _SHARED_BY_PARTS
-    ]
+    found = [module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.')]
+    parts = (module for module in found if module.rpartition('.')[2].split('_')[-1] != _SHARED_BY_PARTS)
+    return nearest(name, [module.removeprefix('saccade.') for module in parts])
 
 
 @functools.cache

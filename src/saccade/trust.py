@@ -132,7 +132,7 @@ def _remedy(uses: Iterable[str]) -> str:
     names = sorted(set(uses))
     if any(not _NAME.fullmatch(name) or _is_installed(name.partition(':')[0]) for name in names):
         return 'it is not opened'
-    return f'if you trust whoever wrote it, add --trust={",".join(names)}'
+    return f'if you trust whoever wrote it, add --trust={",".join(names)} (in Python, set SACCADE_TRUST)'
 
 
 def _shown(use: str) -> str:

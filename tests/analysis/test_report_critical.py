@@ -191,7 +191,7 @@ def test_over_seeds_pairs_are_tested_with_what_a_seed_does_to_all_left_out(tmp_p
 
 def test_few_seeds_are_said_and_what_has_not_all_seeds_is_left_out(tmp_path):
     assert over_seeds(study(tmp_path / 'few', seeds=4)).said == (
-        'Significance tests need 5 seeds shared by the variants: there are 4 seeds, finished by 3 of 3 variants.'
+        'Significance tests need 5 seeds shared by the variants, which have 4 seeds, finished by 3 of 3 variants.'
     )
     found = over_seeds(study(tmp_path / 'missing', missing=[('alike', 2)]))
     assert [name.rpartition('=')[2] for name in found.variants] == ['best', 'far']

@@ -52,6 +52,10 @@ NORMAL = {'use': 'jax.nn.initializers:normal', 'stddev': 0.02}
             [{'s': {'use': 'a:A', 'kernel': 1, 'kernel_init': NORMAL}}, {'s': {'use': 'b:B'}}],
             {'s': ['A(kernel_init=normal(stddev=0.02))', 'B']},
         ),
+        (  # no more digits than tell values apart
+            [{'s': {'use': 'a:A', 'kernel_init': {**NORMAL, 'stddev': 2**-0.5 / 100}}}, {'s': {'use': 'b:B'}}],
+            {'s': ['A(kernel_init=normal(stddev=0.007071))', 'B']},
+        ),
         (
             [{'s': {'use': 'a:A', 'kernel_init': NORMAL}}, {'s': {'use': 'b:B', 'kernel_init': NORMAL}}],
             {'s': ['A', 'B']},

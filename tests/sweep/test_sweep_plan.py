@@ -242,7 +242,7 @@ class TestPrimaryComparison:
     @pytest.mark.parametrize(
         ('changed', 'words'),
         [
-            ({'baseline': 'plane'}, "baseline: 'plane' is not a variant of this sweep; did you mean 'plain'?"),
+            ({'baseline': 'plane'}, "baseline: 'plane' is not a variant of this sweep; they are plain, deep"),
             ({'baseline': 3}, 'baseline: write a name, not 3'),
             ({'metric': 'los'}, "metric: 'los' is not declared by any part; did you mean 'loss'?"),
             ({'metric': ['loss']}, "metric: write a name, not ['loss']"),

@@ -332,7 +332,7 @@ def test_a_file_that_is_no_config_is_refused(tmp_path):
         ('list.json', '[1, 2]', r'it must hold the fields of a config, not \[1, 2\]'),
         ('deep.json', '[' * 100_000, 'not JSON: nested too deep'),
         ('foreign.json', '{"model": {"use": "os:getcwd"}}', r"model\.use: 'os:getcwd' is no part of Saccade"),
-        ('mine.yaml', 'model: {use: "my_lab.attention:Mine"}', 'add --trust=my_lab.attention:Mine$'),
+        ('mine.yaml', 'model: {use: "my_lab.attention:Mine"}', 'add --trust=my_lab.attention:Mine '),
         ('cut.yaml', 'seed: 1\nmodel: {', r'cut\.yaml: line 2: not YAML: expected'),
         ('object.yml', 'seed: !!python/object/apply:os.getcwd []', r'line 1: not YAML: could not determine a constr'),
         ('binary.yaml', bytes(range(128, 256)), 'not YAML: '),

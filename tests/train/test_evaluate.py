@@ -181,8 +181,14 @@ def test_each_figure_stands_apart_from_its_name_and_all_in_one_column():
 
 
 def test_short_names_are_followed_by_figures_at_the_usual_column():
-    lines = Evaluation(3, 'validation', 10, 'tokens', {'loss': 1.0}).lines()
-    assert lines == ['step            3, validation, 10 tokens', 'loss            1.0000 nats']
+    metrics = {'loss': 1.0, 'perplexity': 2.0, 'calibration_error': 3.0}
+    lines = Evaluation(3, 'validation', 10, 'tokens', metrics, units={'loss': 'nats', 'calibration_error': '%'}).lines()
+    assert lines == [
+        'step               3, validation, 10 tokens',
+        'loss               1.0000 nats',
+        'perplexity         2.0000',
+        'calibration error  3.0000 %',
+    ]
 
 
 def test_a_figure_that_rounds_to_zero_has_no_sign():

@@ -32,7 +32,7 @@ import numpy as np
 from rich.table import Table
 
 from saccade.build import plain
-from saccade.nearest import nearest
+from saccade.nearest import listed, nearest
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun
@@ -287,7 +287,8 @@ class _Variants:
         variants = names(self._points)
         if primary.baseline is not None and primary.baseline not in variants:
             raise UserError(
-                f"baseline: '{primary.baseline}' is not a variant of this sweep{nearest(primary.baseline, variants)}"
+                f"baseline: '{primary.baseline}' is not a variant of this sweep; they are "
+                f'{listed(variants, primary.baseline)}'
             )
         if primary.metric is not None and (known := self._undeclared(primary.metric)) is not None:
             raise UserError(f"metric: '{primary.metric}' is not declared by any part{nearest(primary.metric, known)}")

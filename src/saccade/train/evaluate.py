@@ -54,7 +54,7 @@ class Evaluation:
         baseline: metrics of the experiment's baseline; None if there is none.
         baseline_name: import path of the baseline, as in `config.baseline.use`; None if there is none.
         estimate: loss on random windows, if requested.
-        loss_unit: unit of the loss declared by the task; empty if it depends on the data.
+        units: of metrics that declare one, by name.
         signatures: of metrics with several variants, so that others can compute the same one.
     """
 
@@ -66,7 +66,7 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     baseline: dict[str, float] | None = None
     estimate: float | None = None
-    loss_unit: str = 'nats'
+    units: dict[str, str] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
     baseline_name: str | None = None
 
@@ -94,7 +94,7 @@ class Evaluation:
         between = '' if name not in self.intervals else ' [{:z.4f}, {:z.4f}]'.format(*self.intervals[name])
         simple = (self.baseline_name or '').rpartition(':')[2]
         baseline = f'   (baseline {simple}: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
-        unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
+        unit = f' {self.units.get(name, "")}'.rstrip()
         return f'{value:z.4f}{unit}{between}{baseline}'
 
 
@@ -192,7 +192,8 @@ def with_task_metrics(
         UserError: `evaluate` returns a value other than an estimate.
     """
     task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
-    found = replace(found, loss_unit=declared(experiment).metrics['loss'].unit)
+    known = declared(experiment).metrics.items()
+    found = replace(found, units={name: each.unit for name, each in known if each.unit})
     if not isinstance(task, Evaluator):
         return found
     if backend is None:

@@ -252,7 +252,7 @@ def _joined(specs: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nearest_miss(part: Any) -> str:
-    """Missing members of the nearest kind."""
+    """Missing members of the nearest kinds."""
     if not _says_what_it_makes(part):
         return 'it is no class, nor a function that says which class it returns'
     misses = []
@@ -261,5 +261,5 @@ def _nearest_miss(part: Any) -> str:
             members, missing = get_protocol_members(protocol), lacking(part, protocol)
             absent = sum(not hasattr(part, name) for name in members)  # others are there, with other arguments
             misses.append(((len(missing) / len(members), absent), kind, missing))
-    _, kind, missing = min(misses, key=lambda miss: miss[0])
-    return f'as {kind.name} {missing[0]}'
+    least = min(distance for distance, *_ in misses)
+    return '; '.join(f'as {kind.name} {missing[0]}' for distance, kind, missing in misses if distance == least)

@@ -133,7 +133,7 @@ def over_seeds(comparison: Comparison) -> Critical | None:
     complete = {row.variant: row.scores for row in comparison.ranked if len(row.scores) == len(seeds)}
     if len(seeds) < FEWEST or len(complete) < 2:
         have = f'{counted(len(seeds), "seed")}, finished by {len(complete)} of {len(comparison.standings)} variants'
-        return Critical(f'Significance tests need {FEWEST} seeds shared by the variants: there are {have}.', 'seeds')
+        return Critical(f'Significance tests need {FEWEST} seeds shared by the variants, which have {have}.', 'seeds')
     scores = np.array([[found[seed] for seed in seeds] for found in complete.values()])
     order, ranks = _ranked(_signed(scores, comparison))
     names = [[*complete][place] for place in order]

@@ -8,7 +8,7 @@ initialiser is shown if any alternative lacks it, because the alternative then u
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 ABSENT = '—'
@@ -40,7 +40,7 @@ def _differences(values: Sequence[Any], path: Path) -> Iterator[tuple[Path, list
     keys = sorted({key for tree in trees for key in tree})
     if any(tree.get('use') != trees[0].get('use') for tree in trees):
         keys = [key for key in keys if key != 'use' and all(key in tree for tree in trees)]
-        yield path, [_swapped(tree, trees, keys) for tree in trees]
+        yield path, _told_apart(trees, lambda tree, digits: _swapped(tree, trees, keys, digits))
     for key in keys:
         yield from _differences([tree.get(key, _MISSING) for tree in trees], (*path, key))
 
@@ -51,7 +51,9 @@ def _tree(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def _swapped(spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], shared: Sequence[str]) -> str:
+def _swapped(
+    spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], shared: Sequence[str], digits: int | None
+) -> str:
     """Return a part's class with the arguments that differ from an alternative, or that a similar one lacks."""
 
     def differs(key: str, value: Any) -> bool:
@@ -63,7 +65,7 @@ def _swapped(spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], share
         return any(rival.get(key, _MISSING) != value for rival in might)
 
     own = {key: value for key, value in spec.items() if key not in ('use', *shared)}
-    arguments = [f'{key}={_text(value, None)}' for key, value in own.items() if differs(key, value)]
+    arguments = [f'{key}={_text(value, digits)}' for key, value in own.items() if differs(key, value)]
     namesakes = {rival.get('use') for rival in rivals if _class(rival) == _class(spec)}
     name = _class(spec) if len(namesakes) == 1 else str(spec.get('use', 'dict'))
     return f'{name}({", ".join(arguments)})' if arguments else name
@@ -75,9 +77,15 @@ def _class(spec: Mapping[str, Any]) -> str:
 
 def _texts(values: Sequence[Any]) -> list[str]:
     """Format values with the fewest digits that distinguish them; as JSON if necessary, as for 1 and '1'."""
-    exact = [_exact(value) for value in values]
-    attempts = ([_text(value, digits) for value in values] for digits in (4, 8, None))
-    return next((texts for texts in attempts if len(set(texts)) == len(set(exact))), exact)
+    exact, texts = [_exact(value) for value in values], _told_apart(values, _text)
+    return texts if len(set(texts)) == len(set(exact)) else exact
+
+
+def _told_apart(values: Sequence[Any], text: Callable[[Any, int | None], str]) -> list[str]:
+    """Format values with the fewest digits that tell apart as many as all digits do. Args: text, of a value."""
+    attempts = [[text(value, digits) for value in values] for digits in (4, 8, None)]
+    most = max(len(set(texts)) for texts in attempts)
+    return next(texts for texts in attempts if len(set(texts)) == most)
 
 
 def _exact(value: Any) -> str:

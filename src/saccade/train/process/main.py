@@ -40,6 +40,7 @@ def run_main(main: Main, commands: Mapping[str, Main] = MappingProxyType({})) ->
     launched, or by `--trust`.
     """
     keep_freed_memory()  # before JAX has threads
+    flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS['trust'])  # so that --help has it
     logging.set_verbosity(logging.WARNING)
     if not sys.warnoptions:  # these warnings are for the authors of libraries; our tests enable them
         warnings.simplefilter('ignore', DeprecationWarning)
