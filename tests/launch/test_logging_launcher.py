@@ -12,6 +12,7 @@ import pytest
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.log.log import read
+from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 MINE = """
@@ -57,7 +58,7 @@ def test_wandb_and_a_sink_of_the_users_get_what_the_folder_gets(runner, tmp_path
     assert 'wandb: ' not in done.stdout
 
     calls = [json.loads(line) for line in heard.read_text().splitlines()]
-    assert calls[0] == ['open', str(run), json.loads((run / 'config.json').read_text()), 0]
+    assert calls[0] == ['open', str(run), Workdir.existing(run).read_config(), 0]
     assert calls[-1] == ['close']
     assert [call[1] for call in calls if call[0] == 'write'] == read(run / 'metrics.jsonl')
     assert [call[1] for call in calls if call[0] == 'sample'] == read(run / 'samples.jsonl')

@@ -18,6 +18,7 @@ from saccade.sweep.record import read_sweep
 from saccade.train.experiment import Experiment
 from saccade.train.log.log import read
 from saccade.train.setup import ExperimentCost
+from saccade.train.workdir import Workdir
 
 PATIENCE = 240  # seconds
 JOBS = f'--jobs={min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())}'
@@ -111,7 +112,7 @@ def test_what_a_sweep_prints(failing):
 def test_the_cost_that_is_printed_first_is_the_plan_of_the_run(failing):
     folder = failing[0].workdir / 'base,seed=0'
     plan = read(folder / 'metrics.jsonl')[0]
-    cost = ExperimentCost.of(Experiment.of(json.loads((folder / 'config.json').read_text())))
+    cost = ExperimentCost.of(Experiment.of(Workdir.existing(folder).read_config()))
     assert plan['split'] == 'plan'
     assert (cost.parameters, cost.flops, cost.tokens) == (plan['parameters'], plan['flops'], plan['tokens'])
     assert f' {cost.parameters:,} │' in failing[1].stdout

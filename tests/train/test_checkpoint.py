@@ -283,12 +283,15 @@ def reseal(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     checkpoint.write_seal(folder, about, about.pop('files'))
 
 
-def test_a_seal_with_an_unknown_field_is_of_a_newer_version_and_stays(tmp_path):
+@pytest.mark.parametrize(
+    ('field', 'words'), [({'shards': 7}, "it has the field 'shards'"), ({'format': 2}, 'it has format 2, and')]
+)
+def test_a_seal_with_an_unknown_field_or_format_is_of_a_newer_version_and_stays(tmp_path, field, words):
     save_steps(tmp_path, 1, 2)
-    reseal(tmp_path / '2', lambda about: about.update(format=7))
+    reseal(tmp_path / '2', lambda about: about.update(field))
     with Checkpoints(tmp_path) as checkpoints:
         for use in (checkpoints.steps, lambda: checkpoints.restore_latest(LIKE), lambda: checkpoints.restore(2, LIKE)):
-            with pytest.raises(UserError, match=r"2/saccade\.seal: written by a newer version of Saccade: .* 'format'"):
+            with pytest.raises(UserError, match=rf'2/saccade\.seal: written by a newer version of Saccade: {words}'):
                 use()
     assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2']
 

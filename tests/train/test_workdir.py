@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from ml_collections import ConfigDict, FieldReference
 
+from saccade.train.config import load_config
 from saccade.train.workdir import Workdir, absolute, open_own, write_atomically, writing
 from saccade.types import UserError
 
@@ -36,12 +37,35 @@ def make_config(**changes):
 
 def test_a_new_run_has_its_config_and_its_paths(tmp_path):
     workdir = Workdir.open(tmp_path / 'deep' / 'run', make_config())
-    assert json.loads(workdir.config.read_text()) == make_config() == workdir.read_config()
+    assert json.loads(workdir.config.read_text()) == {'format': 1, **make_config()}
+    assert workdir.read_config() == make_config()
     assert workdir.config.read_text().splitlines()[1] == '  "data": {'
     assert workdir.metrics == tmp_path / 'deep' / 'run' / 'metrics.jsonl'
     names = [workdir.checkpoints.name, workdir.events.name, workdir.samples.name]
     assert names == ['checkpoints', 'events', 'samples.jsonl']
     assert Workdir.existing(tmp_path / 'deep' / 'run') == workdir
+
+
+def test_a_run_of_the_development_is_read(tmp_path):
+    workdir = Workdir.open(tmp_path, make_config())
+    workdir.config.write_text(json.dumps(make_config()))
+    assert Workdir.existing(tmp_path).read_config() == make_config()
+
+
+@pytest.mark.parametrize(
+    ('number', 'words'),
+    [(2, 'written by a newer version of Saccade: it has format 2'), ('1', 'format must be a whole number from 1 to 1')],
+)
+def test_a_run_of_a_newer_version_is_refused(tmp_path, number, words):
+    workdir = Workdir.open(tmp_path, make_config())
+    workdir.config.write_text(json.dumps({**make_config(), 'format': number}))
+    for use in (
+        lambda: Workdir.existing(tmp_path),
+        lambda: Workdir.open(tmp_path, make_config()),
+        lambda: load_config(str(workdir.config)),
+    ):
+        with pytest.raises(UserError, match=rf'config\.json: {words}'):
+            use()
 
 
 def test_the_same_config_finds_its_run_again(tmp_path):

@@ -41,6 +41,7 @@ from jaxtyping import PyTree
 
 from saccade.paths import read_regular
 from saccade.train.bucket import NOWHERE, SEAL, Mirror
+from saccade.train.format import numbered, without_number
 from saccade.train.workdir import differ, sync_folder, write_atomically, writing
 from saccade.types import Metric, UserError
 
@@ -430,7 +431,7 @@ def _digests(folder: Path, wanted: Callable[[Path], bool]) -> _Files:
 
 def write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
     """Write the seal of a step. Its first line is the digest of its second, which is JSON."""
-    body = json.dumps({**about, 'files': files}).encode()
+    body = json.dumps(numbered({**about, 'files': files})).encode()
     write_atomically(folder / SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
 
 
@@ -443,7 +444,7 @@ def _read_seal(folder: Path) -> _Seal:
         raise _DamagedError(f'{SEAL} cannot be read ({error.strerror})') from None
     if digest != hashlib.blake2b(body).hexdigest().encode():
         raise _DamagedError(f'{SEAL} is damaged')
-    written, fields = json.loads(body), dataclasses.fields(_Seal)
+    written, fields = without_number(json.loads(body), f'{folder / SEAL}'), dataclasses.fields(_Seal)
     unknown = written.keys() - {field.name for field in fields}
     if unknown:
         raise UserError(

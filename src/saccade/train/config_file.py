@@ -30,6 +30,7 @@ from ml_collections import ConfigDict
 
 from saccade.build import shortened
 from saccade.paths import read_text
+from saccade.train.format import without_number
 from saccade.train.process.given import path_of
 from saccade.trust import require_trusted
 from saccade.types import UserError
@@ -83,6 +84,7 @@ def _written(path: str, read: Callable[[str], Any]) -> Any:
         reason = 'nested too deep' if isinstance(error, RecursionError) else ' '.join(str(error).split())
         raise UserError(f'{where}: not {Path(path).suffix[1:].upper()}: {reason}') from None
     config = unshared(config, where)
+    config = without_number(config, where) if isinstance(config, Mapping) else config
     require_trusted(config, where)
     return config
 

@@ -22,6 +22,7 @@ from ml_collections import ConfigDict
 from saccade.build import plain
 from saccade.paths import expanded, read_text
 from saccade.train.bucket import NOWHERE, Bucket, Mirror, is_bucket
+from saccade.train.format import numbered, without_number
 from saccade.types import UserError
 
 # Fields that a resumed run may change, as dotted paths. A pattern covers the fields below it too; `*` stops at a dot.
@@ -171,7 +172,7 @@ class Workdir:
         """Return the resolved config that the run was started with.
 
         Raises:
-            UserError: config.json is not JSON, or is not the config of a Saccade run.
+            UserError: config.json is not JSON, or is not the config of a Saccade run, or has a newer format.
         """
         try:
             config = json.loads(read_text(self.config))
@@ -186,7 +187,7 @@ class Workdir:
             )
         if missing:
             raise UserError(f"{self.config}: not the config of a Saccade run: it has no '{missing[0]}'")
-        return config
+        return without_number(config, f'{self.config}')
 
     def store(self, config: Mapping[str, Any] | ConfigDict) -> None:
         """Write config.json, unless it is unchanged; a missing folder is created."""
@@ -194,7 +195,7 @@ class Workdir:
         if jax.process_index() == 0 and not (self.config.exists() and self.read_config() == config):
             with writing(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.config, json.dumps(config, indent=2, sort_keys=True) + '\n')
+            write_atomically(self.config, json.dumps(numbered(config), indent=2, sort_keys=True) + '\n')
 
     def set_aside(self) -> Path | None:
         """Move all output of training, except config and processor, into a separate folder, and return that.
