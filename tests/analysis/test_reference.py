@@ -70,7 +70,7 @@ def test_a_field_has_its_type_its_default_and_its_meaning():
 
 def test_a_field_is_described_where_its_base_or_a_sentence_tells_of_it():
     assert '| `chunk` | int, at least 1 | `64` | tokens processed at once' in section('attention.retention:Retention')
-    assert '| activation of the gate |' in section('feedforward.gated:Gated')
+    assert '| factors of the hidden features |' in section('feedforward.rescaled_gated:RescaledGated')
 
 
 def test_a_part_has_its_public_methods_with_their_arguments_and_meaning():

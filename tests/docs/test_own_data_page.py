@@ -12,7 +12,7 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train
-from saccade.types import UserError
+from saccade.types import IGNORED, UserError
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / 'docs/guides/own_data.md').read_text()
@@ -54,8 +54,8 @@ def test_the_generator_trains(folder):
 def test_the_answers_of_the_generator_are_the_largest_numbers(folder):
     from my_generator import LargestSoFar
 
-    example = LargestSoFar(numbers=8).example(np.random.default_rng(0).random, 20)
-    assert example.targets.tolist() == [max(example.tokens[: n + 1]) for n in range(20)]
+    example = LargestSoFar(numbers=8, unanswered=3).example(np.random.default_rng(0).random, 20)
+    assert example.targets.tolist() == [IGNORED] * 3 + [max(example.tokens[: n + 1]) for n in range(3, 20)]
 
 
 @pytest.mark.long

@@ -74,7 +74,7 @@ def lab(runner, tmp_path_factory):
     """A runner in a folder of the user's own: the mixer and the task are those of the guides."""
     folder = tmp_path_factory.mktemp('lab')
     (folder / 'my_attention.py').write_text(block('own_variant.md').replace('"""', '"""One line.\n', 1))
-    for number, name in enumerate(('my_term', 'my_heads', 'my_mean'), 1):
+    for number, name in enumerate(('my_term', 'my_heads', 'my_mean', 'my_norm', 'my_gated'), 1):
         (folder / f'{name}.py').write_text(block('own_variant.md', number))
     for number, name in enumerate(('my_task', 'my_metric')):
         (folder / f'{name}.py').write_text(block('own_task.md', number))
@@ -212,7 +212,15 @@ def contract(lab, *asked):
 
 @pytest.mark.parametrize(
     'use',
-    ['my_parts:Halved', 'my_attention:Mine', 'my_term:Kerple', 'my_heads:Scalable', 'my_mean:CumulativeMean'],
+    [
+        'my_parts:Halved',
+        'my_attention:Mine',
+        'my_term:Kerple',
+        'my_heads:Scalable',
+        'my_mean:DecayingMean',
+        'my_norm:MeanAbsolute',
+        'my_gated:SoftplusGated',
+    ],
 )
 def test_the_contract_asks_no_docstring_and_keeps_ones_own_defaults(lab, use):
     done = contract(lab, '--variant', use)

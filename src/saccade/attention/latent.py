@@ -80,7 +80,8 @@ class Latent(Layer):
     Attributes:
         heads: number of heads (N).
         rank: width of the latent shared by keys and values (R).
-        head_width, value_width: width of queries and keys without the rotated part (H), and of values.
+        head_width: width of queries and keys without the rotated part (H).
+        value_width: width of values.
         rotated_width: width of the rotated part of the queries, and of the one rotated key (H').
         kernel: score-based attention kernel.
         mask: mask of allowed pairs, in addition to padding and packing.
@@ -89,7 +90,8 @@ class Latent(Layer):
         query_rank: width of the latent of the queries; None for a direct projection.
         scale: factor of the scores; None for 1 / sqrt(H + H').
         dropout: rate for the output.
-        kernel_init, output_init: initialisers of the projections, and of the output projection.
+        kernel_init: initialiser of all projections except the output projection.
+        output_init: initialiser of the output projection.
     """
 
     heads: Count

@@ -42,7 +42,8 @@ class Luna(WholeRows):
         norm: norm of P.
         dropout: of the output.
         slots_init: initialiser of E.
-        kernel_init, output_init: initialisers of Wp, Ws, Wq and Wc, and of Wo.
+        kernel_init: initialiser of Wp, Ws, Wq and Wc.
+        output_init: initialiser of Wo.
     """
 
     heads: Count

@@ -129,7 +129,8 @@ class FixedStateBase(Layer):
         chunk: tokens processed at once through a matrix; earlier tokens come from the memory. Does not change the
             output.
         dropout: rate for the output.
-        kernel_init, output_init: initialisers of the projections, and of the output projection.
+        kernel_init: initialiser of all projections except the output projection.
+        output_init: initialiser of the output projection.
     """
 
     heads: Count

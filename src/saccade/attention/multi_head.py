@@ -106,7 +106,8 @@ class MultiHead(Layer):
         bias: of the query, key and value projections.
         output_bias: of the output projection.
         dropout: of the output.
-        kernel_init, output_init: initialisers of the projections, and of the output projection.
+        kernel_init: initialiser of all projections except the output projection.
+        output_init: initialiser of the output projection.
         query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
 
     A variant overrides the step in which it differs: `project`, `project_heads`, `rotate`, `scoring`,

@@ -59,9 +59,15 @@ class MultiTokenCache:
 class MultiToken(MultiHead):
     """Multi-token attention.
 
-    Attributes: the attributes of MultiHead; query_size and key_size of the convolution of scores, in tokens, and mixed,
-    heads per mixed group; after_query_size, after_key_size and after_mixed, the same for the weights; output_norm of
-    each head's output.
+    Attributes: the attributes of MultiHead, and
+        query_size: queries that the convolution of scores covers, in tokens.
+        key_size: keys that the convolution of scores covers, in tokens.
+        mixed: heads per mixed group of scores.
+        after_query_size: queries that the convolution of weights covers, in tokens.
+        after_key_size: keys that the convolution of weights covers, in tokens.
+        after_mixed: heads per mixed group of weights.
+        output_norm: norm of each head's output.
+
     A convolution of size 1 x 1, and groups of one head, are left out.
     """
 

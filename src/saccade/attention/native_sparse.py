@@ -66,9 +66,12 @@ class NativeSparse(MultiHead):
 
     Also called: NSA, native sparse attention.
 
-    Attributes: as in MultiHead; length and stride of compressed blocks, in tokens; block, tokens of one that is
-    chosen; chosen, how many of these a query attends to at most, the three of every query included; window, tokens of
-    the sliding window, the query's own included.
+    Attributes: as in MultiHead, and
+        length: tokens of a compressed block.
+        stride: tokens from the start of one compressed block to the start of the next.
+        block: tokens of a block that can be chosen.
+        chosen: maximum number of chosen blocks of a query, the three of every query included.
+        window: tokens of the sliding window, the query's own included.
     """
 
     kernel: Part[SparseKernel]

@@ -66,7 +66,8 @@ class Reformer(Layer):
         mask: `ops.mask:Causal` or `ops.mask:Full`.
         seed: of the random rotations.
         dropout: of the output.
-        kernel_init, output_init: initialisers of the projections, and of the output projection.
+        kernel_init: initialiser of all projections except the output projection.
+        output_init: initialiser of the output projection.
     """
 
     heads: Count

@@ -52,9 +52,12 @@ class ShiftedState:
 class RWKV7(FixedStateBase):
     """RWKV-7 time mixing.
 
-    Attributes: the attributes of FixedStateBase; decay_rank, rate_rank, gate_rank, ranks of the projections to w, a and
-    g; value_rank, rank for the share of the first layer's values, None for no share; decay_init,
-    initialiser of the bias of the decay (d).
+    Attributes: the attributes of FixedStateBase, and
+        decay_rank: rank of the projection to w.
+        rate_rank: rank of the projection to a.
+        gate_rank: rank of the projection to g.
+        value_rank: rank for the share of the first layer's values; None for no share.
+        decay_init: initialiser of the bias of the decay (d).
     """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('epsilon', 64e-5),))

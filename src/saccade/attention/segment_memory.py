@@ -91,7 +91,9 @@ class OnceEach:
 class SegmentMemory(MultiHead):
     """Multi-head attention with segment-level recurrence.
 
-    Attributes: the attributes of MultiHead; length of a segment and of the memory before it, in tokens.
+    Attributes: the attributes of MultiHead, and
+        length: tokens of a segment.
+        memory: tokens of the memory before a segment.
     """
 
     length: Count

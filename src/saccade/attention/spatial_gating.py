@@ -35,7 +35,8 @@ class SpatialGating(WholeRows):
         activation: function of the F features.
         norm: norm of Z2.
         gate_init: initialiser of W.
-        kernel_init, output_init: initialisers of U and of V.
+        kernel_init: initialiser of U.
+        output_init: initialiser of V.
     """
 
     length: Count

@@ -52,8 +52,10 @@ class Products:
 class TensorProduct(Compact):
     """Tensor product attention.
 
-    Attributes: the attributes of MultiHead, where `bias` is added to the factors; key_rank (R_k), value_rank (R_v);
-    query_rank (R_q), None for plain projections of queries.
+    Attributes: the attributes of MultiHead, where `bias` is added to the factors, and
+        key_rank: rank of keys (R_k).
+        value_rank: rank of values (R_v).
+        query_rank: rank of queries (R_q); None for plain projections of queries.
     """
 
     key_rank: Count

@@ -35,7 +35,8 @@ class Halting(PreNorm):
         epsilon: a token halts when its probabilities sum to 1 - epsilon.
         ponder: weight of the ponder loss.
         bias: initial b; 1 in the authors' code.
-        halt_init, step_init: initialisers of w and of e.
+        halt_init: initialiser of w.
+        step_init: initialiser of e.
     """
 
     identity: ClassVar[bool] = False  # e is added to the input

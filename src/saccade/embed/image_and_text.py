@@ -29,7 +29,8 @@ class ImageAndText(Module):
 
     Attributes:
         image, text: embeddings of image and text; a row has one image.
-        image_position, text_position: position schemes of image and text.
+        image_position: position scheme of the image.
+        text_position: position scheme of the text.
         modal_init: initialiser of the two modal-type embeddings, m_0 and m_1.
     """
 

@@ -26,8 +26,14 @@ class Gated(Transform):
 
     Also called: GLU, SwiGLU, GEGLU, ReGLU.
 
-    Attributes: activation of the gate; ratio F/D, or F itself (width); bias of each map; dropout of the output;
-    kernel_init of Wg and W1; output_init of W2.
+    Attributes:
+        activation: function of the gate.
+        ratio: F/D.
+        width: F itself, in place of `ratio`; None for `ratio`.
+        bias: whether each map has a bias.
+        dropout: dropout rate of the output.
+        kernel_init: initialiser of Wg and W1.
+        output_init: initialiser of W2.
     """
 
     activation: Part[Activation] = Part(nn.gelu)

@@ -24,8 +24,13 @@ __all__ = ['MLP']
 class MLP(Transform):
     """Position-wise feed-forward layer.
 
-    Attributes: activation between the maps; ratio F/D; bias, whether the maps have biases; dropout of the output;
-    kernel_init, the initialiser of W1; output_init, the initialiser of W2.
+    Attributes:
+        activation: function between the maps.
+        ratio: F/D.
+        bias: whether the maps have biases.
+        dropout: dropout rate of the output.
+        kernel_init: initialiser of W1.
+        output_init: initialiser of W2.
     """
 
     activation: Part[Activation] = Part(nn.gelu)

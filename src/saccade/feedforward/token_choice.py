@@ -37,7 +37,8 @@ class TokenChoice(Module):
         renormalised: whether to divide the gates of a token's experts by their sum.
         scale: factor of the gates.
         capacity: in training an expert processes at most capacity A T / E routes; None for no limit.
-        balance, z: weights of the losses; 0.01 for balance in Switch, section 2.2, 0.001 for z in ST-MoE.
+        balance: weight of the load balancing loss; 0.01 in Switch, section 2.2.
+        z: weight of the router z-loss; 0.001 in ST-MoE.
         noisy: whether to add learned noise to the logits in training.
         kernel_init: initialiser of Wr.
     """

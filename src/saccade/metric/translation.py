@@ -70,7 +70,8 @@ class ChrF:
     """chrF.
 
     Attributes:
-        characters, words: longest n-grams that are counted; `words=2` is chrF++.
+        characters: length of the longest n-grams of characters.
+        words: length of the longest n-grams of words; 2 is chrF++.
         beta: weight of recall relative to precision.
         lowercase: ignore case.
     """

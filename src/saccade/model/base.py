@@ -44,7 +44,8 @@ class TransformerBase(Module):
         width: model width (D).
         layers: number of layers (L).
         block: one block, or a repeated pattern of blocks.
-        first_blocks, last_blocks: blocks of single layers before and after the repeated pattern; included in L.
+        first_blocks: blocks of single layers before the repeated pattern; included in L.
+        last_blocks: blocks of single layers after the repeated pattern; included in L.
         position: position scheme of the embedded tokens.
         norm: norm after the last layer.
         run: runner of the layers, scanned or unrolled.

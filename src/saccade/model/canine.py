@@ -40,7 +40,8 @@ class Canine(Encoder):
     Attributes:
         rate: r, characters per molecule; 4 in the paper.
         reach: w, places of the convolution that returns to characters; 4 in the paper.
-        first, last: block over characters before and after the layers; None for the first of `block`.
+        first: block over characters before the layers; None for the first of `block`.
+        last: block over characters after the layers; None for the first of `block`.
         activation: activation after both convolutions; GELU in the paper.
         inner_norm: norm after both convolutions.
         kernel_init: initialiser of both kernels.

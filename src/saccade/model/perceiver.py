@@ -32,10 +32,12 @@ class Perceiver(Encoder):
 
     Attributes:
         latents: number of latents (M).
-        read, write: block from latents to inputs, and from output queries to latents, with a mixer that has
-            cross-attention; None for the first of `block`.
+        read: block from latents to inputs, with a mixer that has cross-attention; None for the first of `block`.
+        write: block from output queries to latents, with a mixer that has cross-attention; None for the first of
+            `block`.
         source_norm: norm of the inputs, and of the latents, where they are read.
-        latents_init, queries_init: initialisers of Z, and of O.
+        latents_init: initialiser of Z.
+        queries_init: initialiser of O.
     """
 
     latents: Count

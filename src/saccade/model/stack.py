@@ -111,7 +111,8 @@ class Stack(Layer):
         layers: number of layers (L), including `first_blocks` and `last_blocks`.
         run: runner, unrolled or scanned.
         passes: number of passes through the layers, with the same weights.
-        first_blocks, last_blocks: blocks of single layers before and after the repeated pattern.
+        first_blocks: blocks of single layers before the repeated pattern.
+        last_blocks: blocks of single layers after the repeated pattern.
     """
 
     block: Part[Block] | tuple[Part[Block], ...]

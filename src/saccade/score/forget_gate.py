@@ -27,7 +27,12 @@ __all__ = ['ForgetGate']
 
 
 class ForgetGate(Module):
-    """Forgetting attention. Attributes: kernel_init and bias_init, the initialisers of W [D N] and b [N]."""
+    """Forgetting attention.
+
+    Attributes:
+        kernel_init: initialiser of W [D N].
+        bias_init: initialiser of b [N].
+    """
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     bias_init: Part = Part(nn.initializers.constant, (('value', 0.0),))

@@ -37,12 +37,15 @@ class Experiment:
         seed: seed of initialisation, data order and all randomness in a step; 32 bits in JAX.
         steps: total number of training steps.
         batch_size: rows per step, over all devices and processes.
-        log_every, eval_every, checkpoint_every: intervals in steps; 0 for only at the end.
+        log_every: steps from one logged step to the next; 0 for only at the end.
+        eval_every: steps from one evaluation to the next; 0 for only at the end.
+        checkpoint_every: steps from one checkpoint to the next; 0 for only at the end.
         eval_batches: batches of each evaluation before the last; 0 for the whole split. The last evaluation always
             covers the whole split: reports compare its metrics, and `launch/evaluate.py` gives the same.
         eval_lengths: further sequence lengths, in tokens, at which the validation split is evaluated at the end, as
             split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
-        keep_last, keep_best: number of latest and of best checkpoints to keep.
+        keep_last: number of latest checkpoints to keep.
+        keep_best: number of best checkpoints to keep.
         keep_best_by: metric of the validation split that ranks checkpoints, as 'accuracy'; None for the task's own,
             which is `loss` except for dual encoders, whose loss depends on `batch_size`.
         backend: 'jit' over a mesh, or 'pmap'.

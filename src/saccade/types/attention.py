@@ -22,8 +22,10 @@ class Capabilities:
     """Capabilities that a part declares. The compatibility matrix and the test grid are generated from it.
 
     Attributes:
-        causal, full: supports causal masks, full masks.
-        cross, packed: supports keys of another length, segment masks.
+        causal: supports causal masks.
+        full: supports full masks.
+        cross: supports keys of another length, as in cross-attention.
+        packed: supports segment masks, so rows of several documents.
         terms: computes scores, so it supports score terms (biases, softcaps, relative positions) and any mask.
         softcap: supports a softcap of the scores, possibly without other terms.
         window: supports windows of keys, possibly without other masks.
@@ -32,9 +34,11 @@ class Capabilities:
         cached: decoding steps reproduce the outputs of whole sequences.
         sums: the state accumulates tokens, in float32 for any dtype of the tokens; other leaves have the tokens' dtype.
         equivariant: with a full mask and without positions, permuting the tokens only permutes the outputs.
-        time, memory: order of the cost of a whole sequence, in the letters of the axis table.
-        state: order of the size of a row's decoding state, S for the capacity in tokens. If time, memory or state is
-            empty, an inner part declares it.
+        time: order of the time of a whole sequence, in the letters of the axis table; if empty, an inner part declares
+            it.
+        memory: order of the memory of a whole sequence; if empty, an inner part declares it.
+        state: order of the size of a row's decoding state, S for the capacity in tokens; if empty, an inner part
+            declares it.
     """
 
     causal: bool = True
@@ -173,7 +177,8 @@ class Rows:
     """Properties of a row of attention weights with at least one key, declared by a softmax variant.
 
     Attributes:
-        least, most: bounds of the sum of a row.
+        least: lower bound of the sum of a row.
+        most: upper bound of the sum of a row.
         dense: every allowed key has a nonzero weight.
         continuous: the weights are a continuous function of the scores.
     """

@@ -24,7 +24,8 @@ class Source:
 
     Attributes:
         hidden: hidden states of any width; None if a `CrossMixer` has already computed their keys and values.
-        positions, segments: of each token, as in `LayerContext`. Lists are converted to NumPy arrays.
+        positions: position of each token, as in `LayerContext`.
+        segments: segment of each token, as in `LayerContext`. Lists are converted to NumPy arrays.
     """
 
     hidden: Float[Array, 'B S D'] | None

@@ -18,7 +18,8 @@ class Metric:
     Attributes:
         name: name in the log.
         best: best end of the range; None if neither end is better, as for a learning rate.
-        low, high: least and greatest value; None for no bound.
+        low: least value; None for no bound.
+        high: greatest value; None for no bound.
         unit: unit; empty for a share, or if the unit depends on the data.
         among: other rows on which the value of a row depends: '' for none, 'batch' for the rows of its batch, so the
             metric depends on `batch_size`, 'split' for the rows of the split, which `eval_batches` can truncate.

@@ -39,7 +39,8 @@ class LogMel(ProcessorBase):
         window: samples per frame.
         hop: samples from one frame to the next.
         mels: number of bands per frame (F).
-        low, high: frequencies in Hz at which the first band begins and the last one ends; high None: half the rate.
+        low: frequency in Hz at which the first band begins.
+        high: frequency in Hz at which the last band ends; None for half the rate.
         mean, deviation: of each band; empty until they are measured.
     """
 

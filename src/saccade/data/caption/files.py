@@ -30,7 +30,8 @@ class CaptionFiles(CaptionedBase):
 
     Attributes:
         path: the table, or a folder with train.csv and validation.csv, or another of the endings of records.
-        image, caption: columns of an image's path, and of its caption.
+        image: column of an image's path.
+        caption: column of its caption.
         validation: fraction of the rows to hold out, if there is no table for it.
     """
 

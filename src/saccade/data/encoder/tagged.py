@@ -110,7 +110,8 @@ class Tagged(FromRecords):
 
     Attributes:
         classes: number of tags (C), numbered in the sorted order of their names in the training split.
-        tokens, tags: columns of the words and of their tags.
+        tokens: column of the words.
+        tags: column of their tags.
         check: validates the tags of a sentence, given its place for messages, as `metric.entity:require_bio`.
     """
 

@@ -41,7 +41,10 @@ class Recurrence:
 class Cell(Module):
     """Base class of recurrent cells.
 
-    Attributes: width of the state (D); kernel_init and recurrent_init, of U and of each square of R.
+    Attributes:
+        width: width of the state (D).
+        kernel_init: initialiser of U.
+        recurrent_init: initialiser of each square of R.
     """
 
     width: Count

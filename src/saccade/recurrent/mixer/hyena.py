@@ -53,9 +53,11 @@ class Hyena(Layer):
         filter_layers: hidden layers of the filter's MLP.
         bands: number of frequencies f of the features.
         frequency: factor of the arguments of the MLP's sines, before training.
-        fastest, slowest: shares of the length after which the windows of the first and of the last feature are 0.01.
+        fastest: share of the length after which the window of the first feature is 0.01.
+        slowest: share of the length after which the window of the last feature is 0.01.
         dropout: of the output.
-        kernel_init, output_init: initialisers of Wq, Wk, Wv and the MLP, and of Wo.
+        kernel_init: initialiser of Wq, Wk, Wv and the MLP.
+        output_init: initialiser of Wo.
     """
 
     length: Count

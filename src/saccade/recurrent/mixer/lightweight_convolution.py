@@ -34,7 +34,9 @@ class LightweightConvolution(ReadsNewest):
         heads: number of heads (N).
         tap_dropout: dropout rate of the normalised taps (DropConnect).
         dropout: dropout rate of the output.
-        kernel_init, taps_init, output_init: initialisers of Wv and Wg, of w, and of Wo.
+        kernel_init: initialiser of Wv and Wg.
+        taps_init: initialiser of w.
+        output_init: initialiser of Wo.
     """
 
     heads: Count
