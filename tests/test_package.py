@@ -7,10 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 from saccade import commands, extras
 from saccade.train.config import load_config
@@ -44,6 +47,18 @@ def test_a_wrong_command_names_the_nearest(tmp_path):
     assert said.stderr.count('\n') == 1
     assert "'trian'; did you mean 'train'?" in said.stderr
     assert 'saccade --help' in said.stderr
+
+
+def test_its_version_is_that_of_the_package(tmp_path):
+    assert saccade('--version', folder=tmp_path).stdout == f'saccade {metadata.version("saccade")}\n'
+
+
+def test_the_version_is_the_same_wherever_it_is_written():
+    version = tomllib.loads((REPOSITORY / 'pyproject.toml').read_text())['project']['version']
+    citation = yaml.safe_load((REPOSITORY / 'CITATION.cff').read_text())
+    newest = re.search(r'^## ([^,]*), ', (REPOSITORY / 'CHANGELOG.md').read_text(), re.MULTILINE)
+    assert citation['version'] == version
+    assert newest[1] == version.removesuffix('.dev0')
 
 
 @pytest.mark.long

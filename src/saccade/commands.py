@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import sys
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def main() -> None:
         print('saccade completion bash (or zsh) prints a script with which the shell completes them\n')
         for each, file in launchers.items():
             print(f'  {each:<12} {_summary(file)}')
+    elif name == '--version':
+        print(f'saccade {version("saccade")}')
     elif name == 'complete':
         from saccade.completion import candidates
 
