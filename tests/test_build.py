@@ -276,6 +276,8 @@ def test_a_module_of_the_working_directory_may_have_been_meant(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"there is no module 'my_gate'; did you mean 'my_gates'\?"):
         load('my_gate:Gate')
+    with pytest.raises(UserError, match=r"'my_gates'; it is in the working directory, so set PYTHONPATH=\."):
+        load('my_gates:Gate')
     (tmp_path / 'lab').mkdir()
     (tmp_path / 'lab/my_decays.py').write_text('class Decay: pass')
     with pytest.raises(UserError, match=r"there is no module 'my_decay'; run in its folder, or set PYTHONPATH to it"):

@@ -212,7 +212,7 @@ def _packages() -> frozenset[str]:
 
 
 def _instead_of(full: str, name: str) -> str:
-    """What a message says that may have been meant by a module that does not exist.
+    """Return the words of a message on the module that may have been meant by one that does not exist.
 
     A name without a package is of a module of the user's own, in the working directory or on the path of Python.
     """
@@ -220,6 +220,8 @@ def _instead_of(full: str, name: str) -> str:
     if not parent:
         folders = [os.getcwd(), *filter(None, os.environ.get('PYTHONPATH', '').split(os.pathsep))]
         own = [module.name for module in pkgutil.iter_modules(folders)]
+        if name in own:
+            return '; it is in the working directory, so set PYTHONPATH=.'
         close = difflib.get_close_matches(name, own, n=1)
         return f"; did you mean '{close[0]}'?" if close else '; run in its folder, or set PYTHONPATH to it'
     try:

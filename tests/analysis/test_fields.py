@@ -28,6 +28,15 @@ def test_a_part_has_its_fields_with_types_defaults_and_meanings():
     assert "  kernel = {'use': 'attention.plain:Plain'}    (part (Kernel))\n        how queries attend to keys" in said
 
 
+def test_a_part_of_the_users_has_the_meanings_of_its_docstring(tmp_path, monkeypatch):
+    (tmp_path / 'my_offsets.py').write_text(
+        'from dataclasses import dataclass\n@dataclass\nclass Offset:\n'
+        '    """Offset.\n\n    Attributes:\n        size: how far it moves.\n    """\n    size: int = 3\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert '  size = 3    (int)\n        how far it moves.\n' in shown(of_part('my_offsets:Offset'))
+
+
 def test_an_experiment_has_every_field_of_every_part_as_an_override():
     config = load_config('causal_lm/quickstart', ["--config.model.norm={'use': 'norm.layer:LayerNorm'}"])
     said = ''.join(map(shown, of_config(config)))

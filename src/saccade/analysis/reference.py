@@ -274,7 +274,8 @@ def described(part: Any) -> tuple[str, dict[str, str]]:
 
 def meanings(part: Any) -> dict[str, str]:
     """Return what the docstrings of a part and of its bases say of its fields."""
-    bases = [base for base in part.__mro__ if base.__module__.startswith('saccade')] if _is_class(part) else [part]
+    roots = 'saccade', part.__module__.partition('.')[0]
+    bases = [base for base in part.__mro__ if base.__module__.startswith(roots)] if _is_class(part) else [part]
     said = [_split(_own_doc(base))[1] for base in bases]
     texts: dict[str, str] = {}
     for name, text in itertools.chain(*(_by_line(own).items() for own in said), _by_clause(said, fields(part))):
