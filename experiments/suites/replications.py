@@ -119,7 +119,7 @@ def get_suite() -> dict[str, Any]:
             'pooling_of_sets',
             better='attention_attention',
             worse=['alone_mean'],
-            metric='absolute_error',
+            metric='loss',
             margin=0.02,
         ),
         selection=decides(

@@ -29,4 +29,4 @@ def get_sweep() -> dict:
         for encoder, mixer in encoders.items()
         for pooling, head in poolings.items()
     ]
-    return dict(runs=dict(list=points), seeds=5, metric='absolute_error')
+    return dict(runs=dict(list=points), seeds=5, metric='loss')

@@ -13,8 +13,10 @@ from saccade.analysis.report.interval import Interval, difference_intervals
 from saccade.analysis.report.matrix import matrix
 from saccade.analysis.report.replications import replications, summary, verdict_of, verdict_rows
 from saccade.analysis.report.standing import standing_page
+from saccade.build import load_target
 from saccade.sweep.plan import read_sweep_file
 from saccade.sweep.suite import Suite
+from saccade.train.config import load_config
 from saccade.types import UserError
 
 GOOD, BAD = [0.9, 0.91, 0.93, 0.9, 0.92], [0.5, 0.52, 0.49, 0.5, 0.51]
@@ -150,4 +152,7 @@ def test_the_shipped_claims_name_variants_and_metrics_of_their_sweeps():
         names = {point['name'] for point in spec['runs']['list']}
         assert {task.claim.better, *task.claim.worse} <= names, task.name
         assert spec['metric'] == task.claim.metric, task.name
+        # A run logs its task's own loss under that name only where parts add losses.
+        task_of_config = load_target(load_config(str(root / task.config))['task']['use'])
+        assert spec['metric'] != getattr(task_of_config, 'bare', None), task.name
         assert spec['seeds'] == 5
