@@ -42,6 +42,7 @@ from saccade.data.cache import spec
 from saccade.nearest import ours
 from saccade.train.config_file import RESOLVED, read_config, unshared
 from saccade.train.experiment import Experiment
+from saccade.train.format import without_number
 from saccade.train.init.inherit import inherit
 from saccade.types import Part, UserError
 
@@ -97,10 +98,13 @@ def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
 def resolved(config: Mapping[str, Any] | ConfigDict) -> dict[str, Any]:
     """Return the plain values of a config as `get_config()` of an experiment returns it, with a model that it inherits.
 
+    Args:
+        config: it may also be the content of a run's config.json.
+
     Raises:
-        UserError: the model cannot be inherited.
+        UserError: the model cannot be inherited, or the run is of a newer version.
     """
-    own = ConfigDict(plain(config))  # a copy, since a model that is inherited is put into it
+    own = ConfigDict(without_number(plain(config), 'config'))  # a copy, since a model that is inherited is put into it
     inherit(own)
     return plain(own)
 
