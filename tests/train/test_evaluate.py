@@ -191,6 +191,11 @@ def test_short_names_are_followed_by_figures_at_the_usual_column():
     ]
 
 
+def test_a_record_has_the_units_of_its_metrics_alone():
+    found = Evaluation(3, 'validation', 10, 'tokens', {'loss': 1.0}, units={'loss': 'nats', 'flops': 'FLOPs'})
+    assert found.record()['units'] == {'loss': 'nats'}
+
+
 def test_a_figure_that_rounds_to_zero_has_no_sign():
     assert not any('-0' in line for line in figures(-1e-9))
     assert any('-0.5000' in line for line in figures(-0.5))

@@ -77,7 +77,8 @@ class Evaluation:
     def record(self) -> dict[str, Any]:
         """Return the evaluation as one JSON object, with each metric by its name."""
         kept = {name: value for name, value in vars(self).items() if name != 'metrics'}
-        return {**kept, **self.metrics}
+        units = {name: unit for name, unit in self.units.items() if name in self.metrics}
+        return {**kept, 'units': units, **self.metrics}
 
     def lines(self) -> list[str]:
         """Return the evaluation as lines of text."""

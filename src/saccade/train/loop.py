@@ -108,6 +108,8 @@ class Run:
         self.targets = targets(experiment)
         self.plan = RunPlan.of(_what(config), self.backend, experiment.model, self.tokens)
         self._require_memory()
+        if self.plan.limit is not None and self.plan.peak_bytes * HELD > self.plan.limit:
+            return_large_blocks()
         extended = [extension() for extension in experiment.extended]
         changes = extension_lines(experiment.schedule(), extended, experiment.steps)
         parts = {'config.model': experiment.model, 'config.task': experiment.task}
@@ -136,7 +138,7 @@ class Run:
             raise too_large(self.experiment, needed, limit) from error
 
     def _require_memory(self) -> None:
-        """Check that a step does not far exceed the memory of a device; where it nearly does, keep no freed memory.
+        """Check that a step does not far exceed the memory of a device.
 
         Raises:
             UserError: it does, and `force` is not set.
@@ -146,8 +148,6 @@ class Run:
             with self.display.phase('compiling a smaller batch'):
                 refusal = too_large(self.experiment, peak, limit)
             raise refusal
-        if limit is not None and peak * HELD > limit:
-            return_large_blocks()
 
     def _processor(self) -> Processor | None:
         """Return the processor of the run, or of its initial weights; None: it is made from the data.

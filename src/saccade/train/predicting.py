@@ -16,7 +16,7 @@ from saccade.types import UserError
 
 
 @dataclass(frozen=True)
-class Predictive:
+class PredictiveModel:
     """Model that predicts, which is not read yet.
 
     Attributes:
@@ -29,7 +29,7 @@ class Predictive:
     open: Callable[[str, int], Predictor]
 
 
-def predictive_run(path: str) -> Predictive:
+def predictive_run(path: str) -> PredictiveModel:
     """Return the model of a run, with its task and data.
 
     Raises:
@@ -45,7 +45,7 @@ def predictive_run(path: str) -> Predictive:
         data = experiment.data()
         return Predictor(experiment.task(), data, trained.model, params, trained.processor, names, rows)
 
-    return Predictive(experiment.data(), opened)
+    return PredictiveModel(experiment.data(), opened)
 
 
 def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from saccade.task.classification import Classification
 from saccade.task.regression import Regression
 from saccade.task.span_qa import SpanQA
 from saccade.task.tagging import Tagging
-from saccade.train.predicting import Predictive, predictive_run
+from saccade.train.predicting import PredictiveModel, predictive_run
 from saccade.train.trained import is_hub, require_latest
 from saccade.train.workdir import absolute
 from saccade.types import Part, Task, UserError
@@ -35,7 +35,7 @@ LONGEST, LONGEST_QUESTION, STRIDE = 512, 64, 128  # tokens, at most, of a row; o
 _UNUSED = Part(Byte)  # trainer of a tokenizer that is never trained, since a directory has its own
 
 
-def predictive_of(workdir: str | None, init_from: str | None, columns: Sequence[str]) -> Predictive:
+def predictive_of(workdir: str | None, init_from: str | None, columns: Sequence[str]) -> PredictiveModel:
     """Return a run, or the model of a Hugging Face directory; `init_from` may be either.
 
     Args:
@@ -51,7 +51,7 @@ def predictive_of(workdir: str | None, init_from: str | None, columns: Sequence[
     return predictive_run(workdir or init_from)
 
 
-def predictive_folder(path: str, columns: Sequence[str]) -> Predictive:
+def predictive_folder(path: str, columns: Sequence[str]) -> PredictiveModel:
     """Return the model of a Hugging Face directory.
 
     Args:
@@ -81,7 +81,7 @@ def predictive_folder(path: str, columns: Sequence[str]) -> Predictive:
         params = hub.load(path).params
         return Predictor(reader.task, reader.data, model(), params, processor, reader.names, rows)
 
-    return Predictive(reader.data, opened)
+    return PredictiveModel(reader.data, opened)
 
 
 @dataclass(frozen=True)
