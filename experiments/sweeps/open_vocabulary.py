@@ -16,9 +16,12 @@ LENGTHS = dict(words=(6, 4), mixed=(16, 16), subwords=(16, 16), characters=(32, 
 
 
 def get_sweep() -> dict:
-    parts = dict(words='word:Word', mixed='mixed_word:MixedWord', subwords='bpe:BPE')
-    tokenizers = {name: dict(use=f'data.tokenizer.{part}', vocabulary=400) for name, part in parts.items()}
-    tokenizers['characters'] = dict(use='data.tokenizer.character:Character', specials=['[UNK]'])
+    tokenizers = dict(
+        words=dict(use='data.tokenizer.word:Word', vocabulary=400),
+        mixed=dict(use='data.tokenizer.mixed_word:MixedWord', vocabulary=400),
+        subwords=dict(use='data.tokenizer.bpe:BPE', vocabulary=400),
+        characters=dict(use='data.tokenizer.character:Character', specials=['[UNK]']),
+    )
     points = [
         {
             'name': name,
