@@ -17,6 +17,8 @@ from saccade.experiments.translation import copying
 
 def get_config() -> ConfigDict:
     config = copying.get_config()
+    config.data.generator.shortest = config.data.generator.get_ref('longest')
+    config.model.decoder.input_feeding = False
     config.task.use = 'task.scheduled_sampling:ScheduledSampling'
     config.task.ratio = 0.0
     config.task.schedule = dict(use='task.scheduled_sampling:InverseSigmoid', scale=100.0)

@@ -158,11 +158,26 @@ def test_the_matrix_says_why_no_differences_are_tested(folder):
     assert said.endswith('5 tasks and 3 variants: there are 2 tasks and 2 variants finished in all.')
 
 
-def test_a_sweep_that_has_not_begun_is_named(folder):
-    (folder / 'sorting').mkdir()
-    write_sweep(folder / 'sorting', Sweep('b.py', 's.py', 'Sorting', config(), (SweepRun('a', 'a', 0, (), 40),)))
+def test_sweeps_that_have_not_been_evaluated_are_named(folder):
+    for name in ('ringing', 'sorting'):
+        (folder / name).mkdir()
+        write_sweep(folder / name, Sweep('b.py', 's.py', 'Sorting', config(), (SweepRun('a', 'a', 0, (), 40),)))
+    write_run(folder / 'sorting/a', config(), [{'step': 10, 'split': 'train', 'loss': 1.0}])
+    found = matrix(folder, StudyQuestion())
+    assert [*found.comparisons] == ['copying', 'parity']
+    assert overview(found) == '3 variants in 2 sweeps. Not evaluated yet: ringing, sorting.'
+
+
+def test_a_folder_without_any_evaluation_is_refused(tmp_path):
+    (tmp_path / 'sorting').mkdir()
+    write_sweep(tmp_path / 'sorting', Sweep('b.py', 's.py', 'Sorting', config(), (SweepRun('a', 'a', 0, (), 40),)))
     with pytest.raises(UserError, match=r'^sorting: .*this run .*has metrics'):
-        matrix(folder, StudyQuestion())
+        matrix(tmp_path, StudyQuestion())
+
+
+def test_a_split_that_no_sweep_logs_is_refused(folder):
+    with pytest.raises(UserError, match=r'^copying: --split=test: no run logs it; there are '):
+        matrix(folder, StudyQuestion(split='test'))
 
 
 def test_a_folder_of_runs_is_no_matrix(folder):

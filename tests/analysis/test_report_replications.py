@@ -126,6 +126,15 @@ def test_a_claim_whose_sweep_has_not_run_is_listed(tmp_path, monkeypatch):
     assert '| variant |' not in page
 
 
+def test_a_claim_whose_runs_have_not_ended_is_not_run_yet(tmp_path):
+    write_task(tmp_path / 'runs/it', {'good': GOOD, 'bad': BAD}, 0.25)
+    for file in (tmp_path / 'runs/it').glob('*/metrics.jsonl'):  # other splits are evaluated at the end
+        file.write_text(file.read_text().replace('"step": 40', '"step": 20'))
+    suite = suite_of(tmp_path, it={'splits': ['validation', 'validation_64']})
+    (found,) = replications(suite, matrix(tmp_path / 'runs', StudyQuestion()))
+    assert (found.verdict, found.contrasts) == ('not run', [])
+
+
 def test_a_variant_that_the_sweep_lacks_is_named(tmp_path):
     with pytest.raises(UserError, match='it: the claim names best, but the sweep has good, bad'):
         decided(tmp_path, {'good': GOOD, 'bad': BAD}, better='best')

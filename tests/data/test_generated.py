@@ -16,7 +16,8 @@ from saccade.data.synthetic.generated import Generated, GeneratedPair
 from saccade.data.synthetic.names import CONSONANTS, ENDINGS, THINGS, VERBS, VOWELS, Names
 from saccade.data.synthetic.sequences import Addition, Copy, Pointer, Recall, Reverse, Sort
 from saccade.data.tokenizer.character import Character
-from saccade.types import Bucketed, Data, Part, UserError
+from saccade.data.tokenizer.word import Word
+from saccade.types import AnyLength, Bucketed, Data, Part, UserError
 
 SHORT = dict(symbols=5, shortest=1, longest=4)
 
@@ -227,6 +228,34 @@ def test_pairs_lie_in_the_bucket_of_the_shortest_rows_that_hold_them(tmp_path):
             seen.append(int(row['row']))
     assert sorted(seen) == list(range(120))
     assert not prepared.splits['validation'].buckets
+
+
+@pytest.mark.parametrize('kind', [Copy, Reverse, Sort])
+def test_its_validation_can_be_of_one_length(kind, tmp_path):
+    made = Part(Generated).replace(
+        generator=Part(kind).replace(symbols=5, shortest=1, longest=20),
+        tokenizer=Part(Word).replace(vocabulary=8),
+        **dict(source_context_length=21, context_length=21, train=120, validation=20, buckets=(8,)),
+    )
+    assert isinstance(made(), AnyLength)
+    tokenizer = made().prepare(tmp_path).processor
+    for length in (5, 40):
+        other = Generated.at_length(made, length)()
+        shapes = other.batch_like(2)
+        assert (shapes['source'].shape, shapes['tokens'].shape) == ((2, length), (2, length + 1))
+        split = other.prepare(tmp_path, tokenizer).splits['validation']
+        assert split.targets == 20 * length
+        assert {len(source.split()) for source in split.sources} == {length - 1}
+
+
+def test_a_generator_without_lengths_has_no_validation_of_one_length():
+    made = Part(Generated).replace(
+        generator=Part(Addition).replace(digits=3),
+        tokenizer=Part(Character),
+        **dict(source_context_length=21, context_length=21, train=120, validation=20),
+    )
+    with pytest.raises(UserError, match=r'data\.synthetic\.sequences:Addition has no lengths to choose from'):
+        Generated.at_length(made, 30)
 
 
 @pytest.mark.long

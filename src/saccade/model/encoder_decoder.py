@@ -63,6 +63,14 @@ class EncoderDecoder(Module):
         """Maximum length of the source, in tokens."""
         return self.encoder['context_length']
 
+    @classmethod
+    def at_lengths(cls, part: Part, source: int, target: int) -> Part:
+        """Return the config of the same model for sources and targets of up to so many tokens."""
+        lengths = {'encoder': source, 'decoder': target}
+        return part.replace(
+            **{name: part[name].target.at_length(part[name], length) for name, length in lengths.items()}
+        )
+
     def setup(self) -> None:
         """Create encoder and decoder.
 

@@ -53,6 +53,12 @@ class PrefixDecoder(Module):
         """Maximum length of the target, in tokens: the decoder's context length less the source's."""
         return self.decoder['context_length'] - self.source_context_length
 
+    @classmethod
+    def at_lengths(cls, part: Part, source: int, target: int) -> Part:
+        """Return the config of the same model for sources and targets of up to so many tokens."""
+        decoder = part['decoder'].target.at_length(part['decoder'], source + target)
+        return part.replace(decoder=decoder, source_context_length=source)
+
     def setup(self) -> None:
         """Create the decoder.
 

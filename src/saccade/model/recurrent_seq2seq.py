@@ -86,6 +86,11 @@ class RecurrentSeq2Seq(Module):
     head_init: Part = Part(nn.initializers.lecun_normal)
     pointer: Part | None = None
 
+    @classmethod
+    def at_lengths(cls, part: Part, source: int, target: int) -> Part:
+        """Return the config of the same model for sources and targets of up to so many tokens."""
+        return part.replace(source_context_length=source, context_length=target)
+
     def setup(self) -> None:
         """Make the embeddings, the encoder, the bridge, the decoder and the output projection.
 

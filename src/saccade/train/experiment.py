@@ -14,11 +14,13 @@ from saccade.paths import expanded
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.extension_schedule import Extension
 from saccade.types import (
+    AnyLength,
     Count,
     CountOrZero,
     Data,
     Model,
     OfOneSequence,
+    OfTwoSequences,
     Part,
     Range,
     Scales,
@@ -174,15 +176,20 @@ class Experiment:
         """Return the experiment at another sequence length in tokens, in batches of about as many tokens.
 
         Raises:
-            UserError: the model has several sequences.
+            UserError: the model has several sequences, and the data have lengths of their own.
         """
-        if not isinstance(self.model(), OfOneSequence):
+        model, other = self.model.target, self.data()
+        if isinstance(self.model(), OfOneSequence):
+            data, model = self.data.replace(context_length=length), model.at_length(self.model, length)
+        elif isinstance(self.model(), OfTwoSequences) and isinstance(other, AnyLength):
+            data = self.data.target.at_length(self.data, length)
+            model = model.at_lengths(self.model, data['source_context_length'], data['context_length'])
+        else:
             raise UserError(
-                f'{self.model.name} has separate contexts for source and target, so it cannot be evaluated at a single '
-                f'length of {length} tokens, only at its training lengths'
+                f'{self.model.name} has separate contexts for source and target, so it can be evaluated at a single '
+                f'length of {length} tokens only on generated sequences, not on {self.data.name}'
             )
-        rows = max(self.batch_size * self.data().context_length // length, 1)
-        data, model = self.data.replace(context_length=length), self.model.target.at_length(self.model, length)
+        rows = max(self.batch_size * other.context_length // length, 1)
         return replace(self, data=data, model=model, batch_size=rows, accumulate=1)
 
     @classmethod

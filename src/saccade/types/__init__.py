@@ -35,13 +35,15 @@ _NAMES = {
         'SHARED_KV SinkSoftmaxVariant SoftmaxVariant SparseKernel TermMaker refuse_terms'
     ),
     'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',
-    'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',
+    'model': (
+        'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence OfTwoSequences Reading Seq2Seq'
+    ),
     'task': (
         'AcrossRows Augmentation Batch ByStep DecodedTokens DecodingSearch Estimate Evaluator IGNORED Metrics Task '
         'TextMetric Total'
     ),
     'log': 'Sink',
-    'data': 'Bucketed Data Prepared Processor Split',
+    'data': 'AnyLength Bucketed Data Prepared Processor Split',
 }
 _FILES = {name: file for file, names in _NAMES.items() for name in names.split()}
 

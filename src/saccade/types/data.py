@@ -94,6 +94,18 @@ class Data(Protocol):
 
 
 @runtime_checkable
+class AnyLength(Data, Protocol):
+    """Dataset of generated pairs whose lengths can be chosen. Attributes: source_context_length."""
+
+    source_context_length: int
+
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return the config of the same data with sources and targets of exactly `length` tokens in validation."""
+        ...
+
+
+@runtime_checkable
 class Bucketed(Data, Protocol):
     """Dataset with training batches of several lengths (length bucketing)."""
 

@@ -34,6 +34,18 @@ class OfOneSequence(Model, Protocol):
         ...
 
 
+@runtime_checkable
+class OfTwoSequences(Model, Protocol):
+    """A model of a source and a target, each with its own maximum length. Attributes: source_context_length."""
+
+    source_context_length: int
+
+    @classmethod
+    def at_lengths(cls, part: Part, source: int, target: int) -> Part:
+        """Return the config of the same model for sources and targets of up to so many tokens."""
+        ...
+
+
 @struct.dataclass
 class Reading:
     """Input of an output head besides the hidden states.

@@ -12,7 +12,7 @@ from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.fields import ABSENT, differing
 from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
 from saccade.analysis.report.power import seeds_to_tell
-from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
+from saccade.analysis.report.runs import BASELINE, PLAN, NothingLoggedError, Record, Study, Trial
 from saccade.nearest import listed, nearest
 from saccade.train.log.log import OUTCOME
 from saccade.types import Best, Metric, UserError
@@ -225,7 +225,8 @@ def _metric(study: Study, question: StudyQuestion) -> str:
     there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
     splits = sorted(there - {PLAN, BASELINE, OUTCOME})
     if question.split not in splits:
-        raise UserError(f'--split={question.split}: no run logs it; there are {", ".join(splits) or "no splits yet"}')
+        there = ', '.join(splits) or 'no splits yet'
+        raise NothingLoggedError(f'--split={question.split}: no run logs it; there are {there}')
     records = [record for trial in trials for record in trial.of(question.split)]
     names = sorted({name for record in records for name in record} - {'step', 'split'})
     if not names:

@@ -19,7 +19,7 @@ from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQues
 from saccade.analysis.report.critical import Critical, over_tasks
 from saccade.analysis.report.effects import levels_of
 from saccade.analysis.report.margin import margin_test
-from saccade.analysis.report.runs import left_out_words, read_study, runs_in
+from saccade.analysis.report.runs import NothingLoggedError, left_out_words, read_study, runs_in
 from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.tuning import search_of
@@ -35,12 +35,14 @@ FIRST = 'accuracy'  # default metric of a sweep that declares none
 class Matrix:
     """Matrix of variants and tasks.
 
-    Attributes: folder of the sweeps; comparisons, by folder name of the sweep; left_out, runs next to the sweeps.
+    Attributes: folder of the sweeps; comparisons, by folder name of the sweep; left_out, runs next to the sweeps;
+        waiting, sweeps of which no run has been evaluated yet.
     """
 
     folder: Path
     comparisons: Mapping[str, Comparison]
     left_out: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     @cached_property
     def cells(self) -> Mapping[str, Mapping[str, RankedVariant]]:
@@ -164,11 +166,17 @@ def matrix(workdir: str | Path, question: StudyQuestion) -> Matrix:
         question: metric and split; the default metric is the sweep's own, or accuracy.
 
     Raises:
-        UserError: a sweep has no runs yet, or none logs the metric.
+        UserError: no sweep has an evaluation yet, or the runs of one do not log the metric.
     """
-    folders = sweeps_in(workdir)
-    comparisons = {folder.name: _compared(folder, question) for folder in folders}
-    return Matrix(absolute(workdir), comparisons, tuple(runs_in(absolute(workdir))))
+    comparisons, waiting = {}, {}
+    for folder in sweeps_in(workdir):
+        try:
+            comparisons[folder.name] = _compared(folder, question)
+        except NothingLoggedError as nothing:
+            waiting[folder.name] = nothing
+    if waiting and not comparisons:
+        raise next(iter(waiting.values()))
+    return Matrix(absolute(workdir), comparisons, tuple(runs_in(absolute(workdir))), tuple(waiting))
 
 
 def _compared(folder: Path, question: StudyQuestion) -> Comparison:
@@ -177,13 +185,14 @@ def _compared(folder: Path, question: StudyQuestion) -> Comparison:
         metric = question.metric or study.primary.metric or FIRST
         return compare(study, replace(question, metric=metric))
     except UserError as error:
-        raise UserError(f'{folder.name}: {error}') from None
+        raise type(error)(f'{folder.name}: {error}') from None
 
 
 def overview(found: Matrix) -> str:
-    """Summarise the matrix: its size, and the runs left out."""
+    """Summarise the matrix: its size, the sweeps that are not evaluated yet, and the runs left out."""
     tasks, variants = len(found.comparisons), len(found.cells)
-    others = f' {left_out_words(found.left_out)}'.rstrip()
+    waiting = f' Not evaluated yet: {", ".join(found.waiting)}.' if found.waiting else ''
+    others = f'{waiting} {left_out_words(found.left_out)}'.rstrip()
     sweeps = counted(tasks, 'sweep')
     size = f'{counted(variants, "variant")} in {sweeps}.' if variants else f'{sweeps} without a finished run.'
     return f'{size}{others}'

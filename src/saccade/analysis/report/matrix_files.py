@@ -47,7 +47,7 @@ class MatrixReport:
         pairs = {'said': critical.said, 'pairs': critical.records()}
         cells, others = self.matrix.records(), list(self.matrix.left_out)
         paths = {'files': list(map(str, self.files)), 'figures': list(map(str, self.figures))}
-        return {'cells': cells, 'pairs': pairs, 'left_out': others, **paths}
+        return {'cells': cells, 'pairs': pairs, 'left_out': others, 'waiting': list(self.matrix.waiting), **paths}
 
     def show(self, console: Console) -> None:
         """Print the matrix and the paths of the files."""

@@ -80,9 +80,14 @@ def replications(suite: Suite, found: Matrix) -> list[Replication]:
         if task.claim is None:
             continue
         comparison = found.comparisons.get(task.name)
-        contrasts = [] if comparison is None else [*_contrasts(task, comparison)]
+        contrasts = [*_contrasts(task, comparison)] if comparison and _has_ended(comparison) else []
         decided.append(Replication(task, _minutes(comparison), contrasts))
     return decided
+
+
+def _has_ended(comparison: Comparison) -> bool:
+    """True if a run has finished; splits of other lengths are evaluated only then."""
+    return any(trial.final(comparison.split) for trial in comparison.study.trials)
 
 
 def _minutes(comparison: Comparison | None) -> float:

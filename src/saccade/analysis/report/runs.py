@@ -28,6 +28,10 @@ _COSTS = ('parameters', 'flops', 'tokens')
 Record = Mapping[str, Any]
 
 
+class NothingLoggedError(UserError):
+    """No run of a study has logged what a report needs, perhaps because none has come so far."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """Run of a study with its current state.
@@ -140,7 +144,7 @@ def read_study(workdir: str | Path) -> Study:
         raise UserError(f'{workdir}: this is one run, and a report compares runs: give the folder above it, {flag}')
     study = _of_folders(folder) if sweep is None else _of_sweep(folder, sweep)
     if not any(trial.records for trial in study.trials):
-        raise UserError(
+        raise NothingLoggedError(
             f'{study.trials[0].folder}: neither this run nor any other of {workdir} has metrics: train them first; '
             f'a run writes metrics.jsonl during training'
         )

@@ -44,6 +44,16 @@ class PairGenerator(Protocol):
         ...
 
 
+@runtime_checkable
+class OfLength(PairGenerator, Protocol):
+    """Protocol of a generator of pairs that can be evaluated at a given length."""
+
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return the generator of sources and targets of exactly `length` tokens."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class GeneratedRecords(Sequence[Record]):
     """Generated pairs of one split, as records.
@@ -91,6 +101,24 @@ class Generated(FromPairs):
     validation: Count
     seed: CountOrZero = 0
     held_out: Annotated[float, Range(above=0, below=1)] = 0.1
+
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return the config of the same data with texts of exactly `length` tokens, for validation.
+
+        Raises:
+            UserError: the generator has no lengths to choose from.
+        """
+        generator = part['generator']
+        if not isinstance(generator(), OfLength):
+            raise UserError(f'data.generator: {generator.name} has no lengths to choose from, so not {length} tokens')
+        return part.replace(
+            generator=generator.target.at_length(generator, length),
+            source_context_length=length,
+            context_length=length,
+            buckets=(),
+            train=1,  # not used, but made
+        )
 
     @property
     def _columns(self) -> tuple[str, str]:

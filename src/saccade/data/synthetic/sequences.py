@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import GeneratedPair
-from saccade.types import Count, Range, UserError
+from saccade.types import Count, Part, Range, UserError
 
 __all__ = ['Addition', 'Copy', 'Pointer', 'Recall', 'Reverse', 'Sort']
 
@@ -34,6 +34,11 @@ class SequenceBase:
     def __post_init__(self) -> None:
         if self.longest < self.shortest:
             raise UserError(f'data.generator: longest is {self.longest}, below shortest, {self.shortest}')
+
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return the generator of sequences of exactly `length` tokens, which are the words and the end token."""
+        return part.replace(shortest=length - 1, longest=length - 1)
 
     def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the target."""
