@@ -48,6 +48,7 @@ BOUNDS = {
     'data.diagnostic.counter:EqualRuns': {'letters': ((1,), (2,))},
     'data.diagnostic.list_operations:ListOperations': {'operands': ((1,), (2,)), 'depth': COUNT},
     'data.diagnostic.memorization:Memorization': {'keys': ((1,), (2,))},
+    'data.diagnostic.path_star:PathStar': {'arms': ((1,), (2,)), 'path': ((1,), (2,)), 'nodes': COUNT},
     'data.diagnostic.recall:MultiQueryRecall': {'pairs': COUNT, 'spread': POSITIVE},
     'data.diagnostic.regular:CycleNavigation': {'places': ((2,), (3,))},
     'data.diagnostic.regular:ModularArithmetic': {'modulus': ((1,), (2,))},

@@ -122,6 +122,47 @@ def get_suite() -> dict[str, Any]:
             metric='loss',
             margin=0.02,
         ),
+        convolution_first=decides(
+            'after a convolution one layer of attention recalls 4 pairs of 8,192 tokens in 64',
+            '2402.18668',
+            'experiments/diagnostics/recall_based.py',
+            'convolution_first',
+            better='with',
+            worse=['without'],
+            metric='accuracy',
+            margin=0.1,
+        ),
+        induction=decides(
+            'two layers of attention learn induction, one layer does not',
+            '2209.11895',
+            RECALL,
+            'induction',
+            better='layers_2',
+            worse=['layers_1'],
+            metric='loss',
+            margin=0.5,
+        ),
+        path_star=decides(
+            'next-token training fails on path-star graphs, reversed targets succeed',
+            '2403.06963',
+            'experiments/diagnostics/path_star.py',
+            'path_star',
+            better='backwards',
+            worse=['forwards'],
+            metric='solved',
+            margin=0.1,
+        ),
+        small_batch=decides(
+            'at batches of 32 the sigmoid loss is better than the softmax loss',
+            '2303.15343',
+            'experiments/pairs/clip.py',
+            'contrastive_losses',
+            size='small_batch',
+            better='siglip_32',
+            worse=['clip_32'],
+            metric='image_to_text_recall_at_1',
+            margin=0.02,
+        ),
         selection=decides(
             'a selective mixer copies marked tokens, time-invariant ones do not',
             '2312.00752',
@@ -146,7 +187,8 @@ def get_suite() -> dict[str, Any]:
     )
 
 
-def decides(says: str, paper: str, config: str, sweep: str, **claim: Any) -> dict[str, Any]:
-    """Return a sweep with the claim that it decides. Args: paper, its number at arxiv.org."""
+def decides(says: str, paper: str, config: str, sweep: str, *, size: str | None = None, **claim: Any) -> dict[str, Any]:
+    """Return a sweep with the claim that it decides. Args: paper, its number at arxiv.org; size of the sweep."""
     source = f'https://arxiv.org/abs/{paper}'
-    return dict(config=config, sweep=f'experiments/sweeps/{sweep}.py', claim=dict(says=says, source=source, **claim))
+    claim = dict(says=says, source=source, **claim)
+    return dict(config=config, sweep=f'experiments/sweeps/{sweep}.py', size=size, claim=claim)

@@ -15,6 +15,7 @@ from saccade.analysis.report.replications import replications, summary, verdict_
 from saccade.analysis.report.standing import standing_page
 from saccade.build import load_target
 from saccade.sweep.plan import read_sweep_file
+from saccade.sweep.sizes import size_of
 from saccade.sweep.suite import Suite
 from saccade.train.config import load_config
 from saccade.types import UserError
@@ -158,6 +159,7 @@ def test_the_shipped_claims_name_variants_and_metrics_of_their_sweeps():
     assert len(suite.tasks) >= 12
     for task in suite.tasks:
         _, spec = read_sweep_file(str(root / task.sweep))
+        spec = size_of(spec, task.size).applied(spec) if task.size else spec
         names = {point['name'] for point in spec['runs']['list']}
         assert {task.claim.better, *task.claim.worse} <= names, task.name
         assert spec['metric'] == task.claim.metric, task.name

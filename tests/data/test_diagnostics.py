@@ -31,6 +31,7 @@ GENERATORS = [
     dict(use='in_context:FuzzyRecall'),
     dict(use='copying:Copy'),
     dict(use='copying:SelectiveCopy', count=5),
+    dict(use='copying:Repetition'),
     dict(use='copying:InductionHeads'),
     dict(use='copying:InductionHeads', depth=0.5),
     dict(use='memorization:Memorization', keys=7),
@@ -47,6 +48,8 @@ GENERATORS = [
     dict(use='counter:ShuffledBrackets'),
     dict(use='counter:ShuffledBrackets', kinds=4),
     dict(use='compression:Compression'),
+    dict(use='path_star:PathStar'),
+    dict(use='path_star:PathStar', arms=3, path=2, nodes=4, backwards=True),
 ]  # fmt: skip
 
 
@@ -146,6 +149,19 @@ def test_what_is_copied_is_what_was_shown():
             assert not tokens[end + 1 :].any()
 
 
+def test_what_repeats_goes_on_as_before():
+    periods = set()
+    for tokens, targets in examples(generator('copying:Repetition', least=3, most=5, symbols=1000)):
+        asked = np.flatnonzero(targets != IGNORED)
+        period = int(asked[0]) + 1
+        assert asked.tolist() == [*range(period - 1, 40)]
+        assert len({*tokens[:period].tolist()}) > 1
+        assert tokens[period:].tolist() == tokens[:-period].tolist()
+        assert targets[asked].tolist() == [*tokens[period:].tolist(), tokens[40 - period]]
+        periods.add(period)
+    assert periods == {3, 4, 5}
+
+
 @pytest.mark.parametrize('depth', [None, 0.0, 0.5, 0.99])
 def test_what_followed_the_token_is_asked_at_the_end(depth):
     places = []
@@ -167,6 +183,34 @@ def test_what_is_memorized_is_the_same_everywhere():
                 assert known.setdefault(key, value) == value
     assert sorted(known) == [*range(7)]
     assert sorted(known.values()) == [*range(7, 14)]
+
+
+@pytest.mark.parametrize('backwards', [False, True])
+def test_the_path_from_the_start_to_the_end_that_is_asked_for(backwards):
+    arms = 3
+    made = generator('path_star:PathStar', arms=arms, path=5, nodes=20, backwards=backwards)
+    for tokens, targets in examples(made, 80):
+        text = ' '.join('|/='[token] if token < 3 else str(token) for token in tokens.tolist())
+        graph, asked, written = re.fullmatch(r'(.*) / (.*) = (.*)', text).groups()
+        edges = [tuple(map(int, edge.split())) for edge in graph.split(' | ')]
+        start, end = map(int, asked.split())
+        before = {second: first for first, second in edges}
+        assert len(before) == len(edges) == arms * 4
+        assert [first for first, _ in edges].count(start) == arms
+        path = [end]
+        while path[-1] != start:
+            path.append(before[path[-1]])
+        assert len(path) == 5
+        path = path if backwards else path[::-1]
+        assert targets[targets != IGNORED].tolist() == path
+        assert (targets[-5:] != IGNORED).all()
+        assert [*map(int, written.split())] == path[:-1]
+
+
+def test_the_arm_of_a_star_that_is_asked_for_and_the_order_of_edges_are_random():
+    made = generator('path_star:PathStar', arms=2, path=2, nodes=3)
+    first = [tokens[1] == tokens[7] for tokens, _ in examples(made, rows=400)]
+    assert np.mean(first) == pytest.approx(0.5, abs=0.08)
 
 
 @pytest.mark.parametrize(('products', 'order', 'commutes'), [
@@ -384,6 +428,8 @@ REFUSED = {
     'data.context_length: 12 is less than 16': dict(use='recall:MultiQueryRecall', pairs=4),
     'data.generator.vocabulary: must be 10': dict(use='recall:MultiQueryRecall', pairs=4, vocabulary=9),
     'data.generator.noise: noise_share is 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
+    'data.generator.most: must be 8 or more': dict(use='copying:Repetition', most=7),
+    'data.generator.nodes: must be 9': dict(use='path_star:PathStar', nodes=8),
     'config.generator.opening must be': dict(use='counter:ShuffledBrackets', opening=1.5),
     'config.generator.symbols must be at least 2': dict(use='compression:Compression', symbols=1),
     'config.generator.modulus must be at least 2': dict(use='stack:SolveEquation', modulus=1),

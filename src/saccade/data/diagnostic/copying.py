@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Copying, selective copying, and induction heads (a needle in a haystack).
+"""Copying, selective copying, repetition, and induction heads (a needle in a haystack).
 
     a c b > . . .           copying: the answers at the blanks after > are a c b
     . a . . c b . > . . .   selective copying: the same, with blanks at random positions between
+    b a c b a c b a ...     repetition: from the end of the first period on, the answer is the next token
     b a @ c d a ... @       induction heads: the answer at the second @ is the token after the first, c
 
 Copying is a classic task of recurrent networks; selective copying and induction heads as in Gu, Dao 2023, "Mamba",
 section 4.1, https://arxiv.org/abs/2312.00752; MAD has selective copying of 16 tokens in 256 (Poli et al. 2024,
-https://arxiv.org/abs/2403.17844).
+https://arxiv.org/abs/2403.17844). Repeated random tokens are how Olsson et al. 2022, "In-context Learning and Induction
+Heads", https://arxiv.org/abs/2209.11895, find these heads.
 """
 
 from dataclasses import dataclass
@@ -16,11 +18,11 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from saccade.data.diagnostic.generator import Example, distinct, nothing, whole_numbers
+from saccade.data.diagnostic.generator import Example, distinct, nothing, require_at_least, whole_numbers
 from saccade.data.uniform import Uniform
-from saccade.types import Count, Range, Share
+from saccade.types import IGNORED, Count, Range, Share
 
-__all__ = ['Copy', 'InductionHeads', 'SelectiveCopy']
+__all__ = ['Copy', 'InductionHeads', 'Repetition', 'SelectiveCopy']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,43 @@ class InductionHeads:
         targets = nothing(length)
         targets[-1] = tokens[place + 1]
         return Example(tokens, targets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repetition:
+    """Repetition: go on as before.
+
+    Attributes:
+        symbols: number of distinct tokens.
+        least, most: minimum and maximum period, in tokens; periods vary, as one period needs only a fixed offset.
+    """
+
+    symbols: Count = 32
+    least: Count = 8
+    most: int = 16
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_at_least(self.least, most=self.most)
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of tokens."""
+        return self.symbols
+
+    @property
+    def shortest(self) -> int:
+        """Minimum length: the longest period, whose last token has the first answer."""
+        return self.most
+
+    def example(self, draw: Uniform, length: int) -> Example:
+        """Return an example of this length."""
+        period = self.least + int(draw(1)[0] * (self.most - self.least + 1))
+        repeated = np.resize(whole_numbers(draw, self.symbols, period), length + 1)
+        targets = repeated[1:].copy()
+        targets[: period - 1] = IGNORED
+        return Example(repeated[:-1], targets)
 
 
 def _copied(shown: np.ndarray, answers: np.ndarray) -> Example:
