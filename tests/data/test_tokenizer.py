@@ -113,6 +113,17 @@ def test_words():
     assert Word(vocabulary=9).train(['[UNK] a']).size == 3
 
 
+@pytest.mark.parametrize('trainer', [
+    Word(vocabulary=9), Character(specials=(UNKNOWN,)), MixedWord(vocabulary=30), WordPiece(vocabulary=40)
+])  # fmt: skip
+def test_words_in_place_of_unknown_tokens_are_spaced_as_these_were(trainer):
+    tokenizer = trainer.train(['ab cd ab a b c d'])
+    ids = [token for token in tokenizer.encode('ab 中 cd é') if token != tokenizer.end]
+    assert sum(token in tokenizer.unknown for token in ids) == 2
+    assert tokenizer.decode_replacing(ids, ['x1', 'x2']) == 'ab x1 cd x2'
+    assert tokenizer.decode_replacing([tokenizer.end, *ids[:1]], []) == tokenizer.decode(ids[:1])
+
+
 def test_a_special_token_that_is_not_there_is_refused_with_those_that_are():
     with pytest.raises(UserError, match=r"no special token '\[MASK\]'; it has <\|end\|>"):
         Byte().train([]).special('[MASK]')

@@ -114,12 +114,8 @@ class Aligner:
         ((_, offsets),) = self.tokenizer.source.encode_places([found.source])
         first = self.frame.read(found.source_ids).index(found.source_ids[0])
         weights = self.align(found.source_ids, found.ids).weights[:, first : first + len(offsets)]
-        words, start = [], 0
-        for place in places:
-            words.append(self.tokenizer.decode(found.ids[start:place]))
-            words.append(found.source[slice(*offsets[weights[place].argmax()])])
-            start = place + 1
-        return ' '.join(filter(None, [*words, self.tokenizer.decode(found.ids[start:])]))
+        words = [found.source[slice(*offsets[weights[place].argmax()])] for place in places]
+        return self.tokenizer.decode_replacing(found.ids, words)
 
     def _picked(self, maps: tuple[AttentionMap, ...]) -> Alignment:
         if not maps:

@@ -8,10 +8,12 @@ All wrap `tokenizers.Tokenizer`. A config names a trainer, from the files next t
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsInt
 
@@ -216,6 +218,14 @@ class Tokenizer:
         """Return the text of ids. Special tokens, and ids beyond the vocabulary, are omitted."""
         with one_line(self._where):
             return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
+
+    def decode_replacing(self, ids: Sequence[int], words: Sequence[str]) -> str:
+        """Return the text of ids with these words in place of its unknown tokens, in order."""
+        omitted = {*self.specials.values()} - self.unknown
+        with one_line(self._where):
+            text = self.backend.decode([number for number in ids if number not in omitted], skip_special_tokens=False)
+        pieces = re.split('|'.join(re.escape(self.token(number)) for number in self.unknown), text)
+        return ''.join(chain.from_iterable(zip_longest(pieces, words, fillvalue='')))
 
     def token(self, number: SupportsInt) -> str:
         """Return a token in the vocabulary's spelling, including marks such as ##."""
