@@ -17,6 +17,7 @@ from saccade.train.predictive_folder import INPUTS, predictive_of
 from saccade.types import UserError
 
 TEXTS, WORDS = 'BertForSequenceClassification', 'BertForTokenClassification'
+SPANS = 'BertForQuestionAnswering'
 VIT = {
     'model_type': 'vit', 'architectures': ['ViTForImageClassification'], 'image_size': 6, 'patch_size': 3,
     'hidden_size': 12, 'num_hidden_layers': 1, 'num_attention_heads': 3, 'intermediate_size': 20, 'num_channels': 3,
@@ -89,6 +90,8 @@ def test_a_classifier_says_a_class_or_a_number(settings, data, bert, tmp_path):
             'problem_type multi_label_classification, several classes a text, is not supported',
         ),
         ({'architectures': [WORDS], 'id2label': {'0': 'O', '2': 'X'}}, ('text',), 'must name its 2 classes'),
+        ({'architectures': [WORDS]}, ('a', 'b'), f'--columns=a,b: {WORDS} reads one text'),
+        ({'architectures': [SPANS]}, ('a',), f'--columns=a: {SPANS} reads the fields question and context of a file'),
         ({'architectures': [TEXTS]}, ('a', 'b', 'c'), '--columns=a,b,c: a model reads one text, or two'),
     ],
 )

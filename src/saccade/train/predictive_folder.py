@@ -93,6 +93,11 @@ class _Asked:
     length: int
     columns: tuple[str, ...]
 
+    def require_columns(self, read: str, fit: bool) -> None:
+        """Refuse columns that do not fit what the architecture reads."""
+        if not fit:
+            raise UserError(f'--columns={",".join(self.columns)}: {self.architecture.name} reads {read}')
+
 
 @dataclass(frozen=True)
 class _Reader:
@@ -114,6 +119,7 @@ def _texts(asked: _Asked) -> _Reader:
 
 
 def _words(asked: _Asked) -> _Reader:
+    asked.require_columns('one text', len(asked.columns) == 1)
     length, names = asked.length, asked.architecture.labels
     data = Tagged(
         tokenizer=_UNUSED, context_length=length, overlap=length // 4, classes=len(names), tokens=asked.columns[0]
@@ -122,12 +128,14 @@ def _words(asked: _Asked) -> _Reader:
 
 
 def _questions(asked: _Asked) -> _Reader:
+    asked.require_columns('the fields question and context of a file', asked.columns == INPUTS[:1])
     longest, stride = min(LONGEST_QUESTION, asked.length // 4), min(STRIDE, asked.length // 4)
     data = Questions(tokenizer=_UNUSED, context_length=asked.length, longest_question=longest, stride=stride)
     return _Reader(SpanQA(), data)
 
 
 def _images(asked: _Asked) -> _Reader:
+    asked.require_columns('a path per line of a file', asked.columns == INPUTS[:1])
     processor = ImageProcessor.load(_folder(asked.path))
     if processor is None:
         raise UserError(f'{asked.path}: there is no preprocessor_config.json, which says how images are scaled')
