@@ -19,7 +19,7 @@ from typing import Any
 CELLS = dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=64), layers=1, dropout=0.0)
 SIZES = dict(
     thousand=dict(measured=(100, 200, 500, 1000), buckets=(126, 251, 501), rows=16),
-    full=dict(measured=(10, 20, 50, 100, 200), buckets=(26, 51, 101, 151), rows=64),
+    full=dict(measured=(10, 20, 50, 100, 200), buckets=(26, 51, 101, 151), rows=32),
 )
 
 
@@ -42,6 +42,8 @@ def trained(measured: Sequence[int], buckets: Sequence[int], rows: int) -> dict[
         'data.buckets': list(buckets),
         'eval_lengths': [symbols + 1 for symbols in measured],
         'batch_size': rows,
+        'steps': 2000,
+        'eval_every': 500,
     }
 
 
