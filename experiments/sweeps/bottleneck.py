@@ -42,8 +42,7 @@ def trained(measured: Sequence[int], buckets: Sequence[int], rows: int) -> dict[
         'data.buckets': list(buckets),
         'eval_lengths': [symbols + 1 for symbols in measured],
         'batch_size': rows,
-        'steps': 2000,
-        'eval_every': 500,
+        'steps': 1500,
     }
 
 

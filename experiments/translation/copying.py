@@ -8,10 +8,10 @@
         --config.model.decoder="{'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True, 'layers': 1,
             'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 64}}"
 
-Sequences have 1 to `data.generator.longest` symbols: short ones are learned first, and long ones from them. With a
-single length of 50 or more, attention learns nothing for long. `eval_lengths`, in tokens, with one more than there are
-symbols for the end, gives the accuracy of each length. The capacity of a fixed-length context vector is limited (Cho et
-al. 2014, https://arxiv.org/abs/1409.1259): see experiments/sweeps/bottleneck.py.
+Sequences have 1 to `data.generator.longest` symbols, each doubling as often: short ones are learned first, and long
+ones from them. With a single length of 50 or more, attention learns nothing for long. `eval_lengths`, in tokens, with
+one more than there are symbols for the end, gives the accuracy of each length. The capacity of a fixed-length context
+vector is limited (Cho et al. 2014, https://arxiv.org/abs/1409.1259): see experiments/sweeps/bottleneck.py.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -24,7 +24,9 @@ def get_config() -> ConfigDict:
     attention = dict(use='recurrent.decoder.soft:Soft', score=dict(use='recurrent.score.general:General'))
 
     config = generated.get_config()
-    config.data.generator = dict(use='data.synthetic.sequences:Copy', symbols=10, shortest=1, longest=length)
+    config.data.generator = dict(
+        use='data.synthetic.sequences:Copy', symbols=10, shortest=1, longest=length, doublings=True
+    )
     config.data.train = 50_000
     config.data.source_context_length = length + 1
     config.data.context_length = length + 1

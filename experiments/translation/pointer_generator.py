@@ -17,6 +17,8 @@ def get_config() -> ConfigDict:
     config = copying.get_config()
     config.data.generator.symbols = 60
     config.data.generator.shortest = 5
+    config.data.generator.doublings = False
+    config.model.decoder.input_feeding = False
     config.data.generator.longest = 10
     config.data.source_context_length = 12
     config.data.context_length = 12

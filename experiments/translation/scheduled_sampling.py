@@ -17,6 +17,7 @@ from saccade.experiments.translation import copying
 
 def get_config() -> ConfigDict:
     config = copying.get_config()
+    config.data.generator.doublings = False
     config.data.generator.shortest = config.data.generator.get_ref('longest')
     config.model.decoder.input_feeding = False
     config.task.use = 'task.scheduled_sampling:ScheduledSampling'

@@ -141,6 +141,15 @@ def test_numbers_drawn_are_the_same_everywhere_and_spread_evenly():
     assert sorted(Draws(0, 0, 5).sample(range(8), 8)) == list(range(8))
 
 
+@pytest.mark.parametrize(('least', 'most', 'starts'), [(1, 200, 8), (1, 7, 3), (3, 11, 2), (3, 12, 3), (5, 5, 1)])
+def test_each_doubling_is_drawn_as_often(least, most, starts):
+    drawn = [Draws(0, 0, row).of_a_doubling(least, most) for row in range(2000)]
+    assert (min(drawn), max(drawn)) == (least, most)
+    counts = np.bincount([(number // least).bit_length() - 1 for number in drawn])
+    assert len(counts) == starts
+    np.testing.assert_allclose(counts / 2000, 1 / starts, atol=0.04)
+
+
 def test_rows_of_one_seed_draw_apart():
     assert (
         len({tuple(Draws(0, split, row).below(1 << 30) for _ in range(1)) for split in (0, 1) for row in range(500)})

@@ -45,6 +45,12 @@ class Draws:
         """Draw a number from `least` to `most` (inclusive)."""
         return least + self.below(most + 1 - least)
 
+    def of_a_doubling(self, least: int, most: int) -> int:
+        """Draw a number from `least` to `most`, with the same chance for each doubling: 1, 2 to 3, 4 to 7, ..."""
+        doublings = (most // least).bit_length()
+        first = least << self.below(doublings)
+        return self.between(first, min(2 * first - 1, most))
+
     def choice(self, items: Sequence[T]) -> T:
         """Draw one of the items."""
         return items[self.below(len(items))]

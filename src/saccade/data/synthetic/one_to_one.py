@@ -23,7 +23,7 @@ class OneToOne(SequenceBase):
 
     def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the target."""
-        words = self.drawn(draws, draws.between(self.shortest, self.longest))
+        words = self.drawn(draws, self.length(draws))
         target = _spelled('y', self.written(words))
         return GeneratedPair(_spelled('x', words), target, target)
 

@@ -22,12 +22,17 @@ __all__ = ['Addition', 'Copy', 'Pointer', 'Recall', 'Reverse', 'Sort']
 class SequenceBase:
     """Base of generators that draw a sequence of words.
 
-    Attributes: symbols, number of words (0, 1, ...); shortest and longest, lengths in words.
+    Attributes:
+        symbols: number of words (0, 1, ...).
+        shortest, longest: minimum and maximum length, in words.
+        doublings: draw each doubling of the length with the same chance, so that short sequences are as frequent as
+            long ones; otherwise each length.
     """
 
     symbols: Count
     shortest: Count
     longest: int
+    doublings: bool = False
 
     version: ClassVar[int] = 1
 
@@ -42,9 +47,13 @@ class SequenceBase:
 
     def pair(self, draws: Draws) -> GeneratedPair:
         """Return a pair from draws; its key is the target."""
-        words = [draws.below(self.symbols) for _ in range(draws.between(self.shortest, self.longest))]
+        words = [draws.below(self.symbols) for _ in range(self.length(draws))]
         target = _joined(self.written(words))
         return GeneratedPair(_joined(words), target, target)
+
+    def length(self, draws: Draws) -> int:
+        """Draw the length of a sequence."""
+        return (draws.of_a_doubling if self.doublings else draws.between)(self.shortest, self.longest)
 
     def written(self, words: list[int]) -> list[int]:
         """Return the target of a sequence."""
