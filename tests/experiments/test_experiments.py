@@ -162,8 +162,9 @@ def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
     config = re.search(r'--config=(\S+)', words)[1]
     given = bytes_run if re.search(r' --config\.init_from=', words) else []
     given = [*given, *re.findall(r'--config\.data\.context_length=\S+', words)]
-    free = 'layers' in load_config(str(ROOT / config), given)['model'] and "'model.layers'" not in sweep.read_text()
-    smaller = ['--config.model.layers=1'] if free else []
+    loaded = load_config(str(ROOT / config), given)
+    free = 'layers' in loaded['model'] and "'model.layers'" not in sweep.read_text()
+    smaller = [f'--config.model.layers={repeats(loaded, 1)}'] if free else []
     planned = SweepPlan.of(str(ROOT / config), str(sweep), [*smaller, *given])
     assert len(planned.variants) > 1
     seeds, rest = divmod(len(planned.sweep.runs), len(planned.variants))
