@@ -257,6 +257,11 @@ def test_its_validation_can_be_of_one_length(kind, tmp_path):
         assert {len(source.split()) for source in split.sources} == {length - 1}
 
 
+def test_a_length_without_a_word_is_refused():
+    with pytest.raises(UserError, match='a sequence of 1 token has no word'):
+        Copy.at_length(Part(Copy), 1)
+
+
 def test_a_generator_without_lengths_has_no_validation_of_one_length():
     made = Part(Generated).replace(
         generator=Part(Addition).replace(digits=3),

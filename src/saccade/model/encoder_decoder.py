@@ -65,7 +65,7 @@ class EncoderDecoder(Module):
 
     @classmethod
     def at_lengths(cls, part: Part, source: int, target: int) -> Part:
-        """Return the config of the same model for sources and targets of up to so many tokens."""
+        """Return the config of the same model with these maximum lengths, in tokens."""
         lengths = {'encoder': source, 'decoder': target}
         return part.replace(
             **{name: part[name].target.at_length(part[name], length) for name, length in lengths.items()}

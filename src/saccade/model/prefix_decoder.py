@@ -55,7 +55,7 @@ class PrefixDecoder(Module):
 
     @classmethod
     def at_lengths(cls, part: Part, source: int, target: int) -> Part:
-        """Return the config of the same model for sources and targets of up to so many tokens."""
+        """Return the config of the same model with these maximum lengths, in tokens."""
         decoder = part['decoder'].target.at_length(part['decoder'], source + target)
         return part.replace(decoder=decoder, source_context_length=source)
 

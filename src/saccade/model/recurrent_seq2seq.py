@@ -88,7 +88,7 @@ class RecurrentSeq2Seq(Module):
 
     @classmethod
     def at_lengths(cls, part: Part, source: int, target: int) -> Part:
-        """Return the config of the same model for sources and targets of up to so many tokens."""
+        """Return the config of the same model with these maximum lengths, in tokens."""
         return part.replace(source_context_length=source, context_length=target)
 
     def setup(self) -> None:

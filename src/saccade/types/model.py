@@ -42,7 +42,7 @@ class OfTwoSequences(Model, Protocol):
 
     @classmethod
     def at_lengths(cls, part: Part, source: int, target: int) -> Part:
-        """Return the config of the same model for sources and targets of up to so many tokens."""
+        """Return the config of the same model with these maximum lengths, in tokens."""
         ...
 
 

@@ -225,8 +225,8 @@ def _metric(study: Study, question: StudyQuestion) -> str:
     there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
     splits = sorted(there - {PLAN, BASELINE, OUTCOME})
     if question.split not in splits:
-        there = ', '.join(splits) or 'no splits yet'
-        raise NothingLoggedError(f'--split={question.split}: no run logs it; there are {there}')
+        listing = ', '.join(splits) or 'no splits yet'
+        raise NothingLoggedError(f'--split={question.split}: no run logs it; there are {listing}')
     records = [record for trial in trials for record in trial.of(question.split)]
     names = sorted({name for record in records for name in record} - {'step', 'split'})
     if not names:

@@ -36,7 +36,7 @@ class Matrix:
     """Matrix of variants and tasks.
 
     Attributes: folder of the sweeps; comparisons, by folder name of the sweep; left_out, runs next to the sweeps;
-        waiting, sweeps of which no run has been evaluated yet.
+        waiting, folder names of the sweeps without an evaluation.
     """
 
     folder: Path

@@ -29,7 +29,7 @@ Record = Mapping[str, Any]
 
 
 class NothingLoggedError(UserError):
-    """No run of a study has logged what a report needs, perhaps because none has come so far."""
+    """Error for a study without a logged metric or without the split of a report; its runs may not have begun."""
 
 
 @dataclass(frozen=True)

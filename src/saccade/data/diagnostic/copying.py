@@ -105,7 +105,7 @@ class InductionHeads:
 
 @dataclass(frozen=True, kw_only=True)
 class Repetition:
-    """Repetition: go on as before.
+    """Repetition: a random sequence repeats, and each repeated token is predicted.
 
     Attributes:
         symbols: number of distinct tokens.

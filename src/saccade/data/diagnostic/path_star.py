@@ -32,7 +32,7 @@ class PathStar:
     Attributes:
         arms: number of arms of the star (d).
         path: number of nodes of a path, with the start (l).
-        nodes: number of names of nodes, of which each graph has some (N).
+        nodes: number of node names (N); the names of a graph are drawn from these.
         backwards: ask for the path from its end to the start.
     """
 

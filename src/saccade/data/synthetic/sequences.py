@@ -42,7 +42,15 @@ class SequenceBase:
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return the generator of sequences of exactly `length` tokens, which are the words and the end token."""
+        """Return the generator of sequences of exactly `length` tokens, which are the words and the end token.
+
+        Raises:
+            UserError: there is no word.
+        """
+        if length < 2:
+            raise UserError(
+                f'a sequence of {length} token has no word before its end token; give a length of 2 or more'
+            )
         return part.replace(shortest=length - 1, longest=length - 1)
 
     def pair(self, draws: Draws) -> GeneratedPair:

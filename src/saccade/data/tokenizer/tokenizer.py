@@ -220,7 +220,7 @@ class Tokenizer:
             return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
 
     def decode_replacing(self, ids: Sequence[int], words: Sequence[str]) -> str:
-        """Return the text of ids with these words in place of its unknown tokens, in order."""
+        """Return the text of ids; its unknown tokens are replaced by these words, in order."""
         omitted = {*self.specials.values()} - self.unknown
         with one_line(self._where):
             text = self.backend.decode([number for number in ids if number not in omitted], skip_special_tokens=False)
