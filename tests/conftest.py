@@ -175,6 +175,19 @@ def forget_programs() -> Iterator[None]:
     jax.clear_caches()
 
 
+@pytest.fixture(autouse=True)
+def same_environment() -> Iterator[None]:
+    """Undo what a test, or what it calls, does to our variables: `trust` sets one for the processes that it starts.
+
+    `monkeypatch.delenv(..., raising=False)` would not: of a variable that is not set it puts nothing back.
+    """
+    before = {name: value for name, value in os.environ.items() if name.startswith('SACCADE_')}
+    yield
+    for name in [name for name in os.environ if name.startswith('SACCADE_') and name not in before]:
+        del os.environ[name]
+    os.environ.update(before)
+
+
 @pytest.fixture(scope='session')
 def gate_class() -> type:
     """A trained score term with a carry: the gates of the keys from j to i add up to a distance (CoPE, 2405.18719)."""
