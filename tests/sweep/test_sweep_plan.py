@@ -346,6 +346,15 @@ def test_depths_are_matched_by_width_and_then_more_finely_by_ratio(make):
     assert row[9:12:2] == [f'{value:g}' for value in solved.values()]
 
 
+def test_a_search_for_equal_parameters_traces_one_step(make, monkeypatch):
+    traced, of = [], ExperimentCost.of
+    monkeypatch.setattr(plan.ExperimentCost, 'of', lambda experiment: traced.append(experiment) or of(experiment))
+    match = {'what': 'parameters', 'by': {RATIO: 0.1}}
+    (variant,) = make(SMALL, runs={'grid': {WIDTH: [144]}}, match=match).variants
+    assert RATIO in variant.solved
+    assert len(traced) == 1
+
+
 def test_a_field_that_cannot_be_solved_for_is_refused(make):
     match = {'what': 'parameters', 'by': {'model.block.mixer.head_width': 2}, 'to': 1e5}
     words = refusal(make, SMALL, runs={'list': [{}]}, match=match)

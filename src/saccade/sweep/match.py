@@ -14,10 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from saccade.train.experiment import Experiment
+from saccade.train.setup import ExperimentCost, parameters_of
 from saccade.types import UserError
 
 TOLERANCE = 0.01
-FIGURES = ('parameters', 'flops_per_token')
+FIGURES: Mapping[str, Callable[[Experiment], 'Number']] = {
+    'parameters': parameters_of,
+    'flops_per_token': lambda experiment: ExperimentCost.of(experiment).flops_per_token,
+}
 
 _DOUBLINGS = 24  # bound on the search, beyond the ratio of any two models
 

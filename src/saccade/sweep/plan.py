@@ -33,7 +33,7 @@ from rich.table import Table
 
 from saccade.build import plain
 from saccade.nearest import listed, nearest
-from saccade.sweep.match import Match, Settings
+from saccade.sweep.match import FIGURES, Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun
 from saccade.sweep.sizes import size_of
@@ -344,26 +344,32 @@ class _Variants:
 
     def _variant(self, name: str, point: Point) -> Variant:
         overrides = as_overrides(point)
-        cost = functools.cache(lambda *solved: self._cost([*overrides, *solved]))
 
-        def measure(settings: Settings) -> int | float:
-            return getattr(cost(*as_overrides(settings)), self._match.what)
+        @functools.cache
+        def figure(*solved: str) -> int | float:
+            return self._figure([*overrides, *solved])
 
         solved: Settings = {}
         if self._match:
             config = load_config(self._config, [*self._overrides, *overrides])
             start = {field: _number(config, field) for field in self._match.by}
-            solved = self._match.solve(measure, start, self._target)
-        return Variant(name, (*overrides, *as_overrides(solved)), cost(*as_overrides(solved)), solved)
+            solved = self._match.solve(lambda settings: figure(*as_overrides(settings)), start, self._target)
+        overrides.extend(as_overrides(solved))
+        return Variant(name, tuple(overrides), self._cost(overrides), solved)
 
     @functools.cached_property
     def _target(self) -> int | float:
-        return self._match.to or getattr(self._cost(()), self._match.what)
+        return self._match.to or self._figure(())
+
+    def _figure(self, overrides: Sequence[str]) -> int | float:
+        return FIGURES[self._match.what](self._experiment(overrides))
+
+    def _experiment(self, overrides: Sequence[str]) -> Experiment:
+        return Experiment.of(load_config(self._config, (*self._overrides, *overrides)))
 
     def _cost(self, overrides: Sequence[str]) -> ExperimentCost:
-        flags = (*self._overrides, *overrides)
-        experiment = Experiment.of(load_config(self._config, flags))
-        key = tuple(flag for flag in flags if not _COSTLESS.match(flag.removeprefix(PREFIX)))
+        experiment = self._experiment(overrides)
+        key = tuple(flag for flag in (*self._overrides, *overrides) if not _COSTLESS.match(flag.removeprefix(PREFIX)))
         if key not in self._costs:
             self._costs[key] = ExperimentCost.of(experiment)
         return replace(self._costs[key], steps=experiment.steps)
