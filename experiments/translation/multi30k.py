@@ -12,6 +12,8 @@ about 41 BLEU on lower-cased, tokenised text, which sacrebleu must not tokenise 
 
     --config.task.metrics.0.tokenize=none --config.data.path=DIR/tok
 
+One seed had 40.2 BLEU [38.5, 41.9] on the test split of 2016, after two hours on two cores.
+
 Differences, for faster learning: pre-norm, half as many tokens per step, 6,000 subwords instead of 10,000, and a moving
 average of the parameters instead of an average of the last 10 checkpoints.
 """
@@ -48,7 +50,7 @@ def get_config() -> ConfigDict:
         label_smoothing=0.1,
         search=beams(5, alpha=1.0),
     )
-    config.steps = 8000
+    config.steps = 10_000
     config.batch_size = 40  # for the longest pairs; about 2,300 tokens per side
     config.eval_every = 1000
     config.checkpoint_every = 500

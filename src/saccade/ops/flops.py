@@ -10,9 +10,8 @@ such a kernel is traced a second time for this, see `counted`.
 
 - `flops`: executed FLOPs. Recomputation in the backward pass counts again.
 - `model_flops`: FLOPs needed by the model. Everything counts once, as in model FLOPs utilisation (Chowdhery et al.
-2022,
-  "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311): recomputation is
-  marked in the trace (`ops.remat`).
+  2022, "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311): recomputation
+  is marked in the trace (`ops.remat`).
 
 Both count all pairs of tokens that an attention kernel multiplies, including masked pairs outside skipped blocks.
 (PaLM's formula counts all pairs.)
