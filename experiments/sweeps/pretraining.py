@@ -9,7 +9,7 @@ r"""Fine-tuning from a pretrained model and from scratch: classification, summar
     python launch/train.py --config=experiments/denoising/t5.py --workdir=runs/t5
     python launch/sweep.py --config=experiments/translation/summarize.py --sweep=experiments/sweeps/pretraining.py \
         --workdir=runs/summaries --jobs=2 --config.init_from=runs/t5 --config.inherit=model --config.steps=600 \
-        --config.data.name=docstrings --config.data.source=body --config.data.target=summary
+        --config.batch_size=16 --config.data.name=docstrings --config.data.source=body --config.data.target=summary
 
     python launch/sweep.py --config=experiments/finetune/answer.py --sweep=experiments/sweeps/pretraining.py \
         --workdir=runs/answers --jobs=2 --config.init_from=runs/bert --config.data.context_length=64
