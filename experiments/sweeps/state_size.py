@@ -13,7 +13,8 @@ effect of 32 against 8 features, divided by log 16, is the least-squares slope o
 
 from typing import Any
 
-from saccade.experiments.sweeps.arena import FIRST, named
+from saccade.experiments.sweeps.arena import OWN
+from saccade.experiments.sweeps.diagnostics import NORM, SHORT, mixers
 
 MIXERS = ('gated_linear', 'mamba2', 'delta_net_negative', 'gated_delta_net', 'rwkv7')
 WIDTHS = (8, 16, 32)  # features of a head
@@ -21,7 +22,10 @@ FEW = ('gated_linear', 'gated_delta_net')
 
 
 def get_sweep() -> dict[str, Any]:
-    chosen = [{**point, **FIRST} for point in named(MIXERS)]
+    every = mixers()
+    convolution = dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=SHORT, feedforward=None)
+    first = {'model.first_blocks': [convolution], 'model.layers': 3}
+    chosen = [{'name': name, 'model.block.mixer': every[name] | OWN.get(name, {}), **first} for name in MIXERS]
     widths = [{'name': str(width), 'model.block.mixer.head_width': width} for width in WIDTHS]
     return dict(
         runs=dict(product=[dict(list=chosen), dict(list=widths)]),
