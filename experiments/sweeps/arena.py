@@ -11,6 +11,7 @@ mixer: causal, depthwise, over 4 tokens, without a feed-forward layer. No mixer 
 keeps its shift by one token, which is part of it. `--size=least` has three mixers, 300 steps and three seeds.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from saccade.experiments.sweeps.diagnostics import NORM, SHORT, mixers
@@ -29,14 +30,14 @@ MIXERS = (
 # Changes to the mixers of the other diagnostics: no convolution within, and negative eigenvalues for S3.
 OWN = dict(mamba2=dict(convolution=None), delta_product=dict(negative_eigenvalues=True))
 FEW = ('attention', 'gated_delta_net', 'lstm')
+CONVOLUTION = dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=SHORT, feedforward=None)
+FIRST = {'model.first_blocks': [CONVOLUTION], 'model.layers': 3}  # fields that put the convolution first
 RATES = dict(by={'schedule.peak': [1e-3, 3e-3, 1e-2]}, seeds=[100, 101], extend=3)
 
 
 def get_sweep() -> dict[str, Any]:
-    every = mixers()
-    chosen = [{'name': name, 'model.block.mixer': every[name] | OWN.get(name, {})} for name in MIXERS]
-    first = dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=SHORT, feedforward=None)
-    convolution = [{'name': 'off'}, {'name': 'on', 'model.first_blocks': [first], 'model.layers': 3}]
+    chosen = named(MIXERS)
+    convolution = [{'name': 'off'}, {'name': 'on', **FIRST}]
     return dict(
         runs=dict(product=[dict(list=chosen), dict(list=convolution)]),
         factors=['mixer', 'convolution'],
@@ -58,3 +59,9 @@ def get_sweep() -> dict[str, Any]:
             ),
         ],
     )
+
+
+def named(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a point for each mixer, without a convolution of its own."""
+    every = mixers()
+    return [{'name': name, 'model.block.mixer': every[name] | OWN.get(name, {})} for name in names]

@@ -13,8 +13,7 @@ effect of 32 against 8 features, divided by log 16, is the least-squares slope o
 
 from typing import Any
 
-from saccade.experiments.sweeps.arena import OWN
-from saccade.experiments.sweeps.diagnostics import NORM, SHORT, mixers
+from saccade.experiments.sweeps.arena import FIRST, named
 
 MIXERS = ('gated_linear', 'mamba2', 'delta_net_negative', 'gated_delta_net', 'rwkv7')
 WIDTHS = (8, 16, 32)  # features of a head
@@ -22,10 +21,7 @@ FEW = ('gated_linear', 'gated_delta_net')
 
 
 def get_sweep() -> dict[str, Any]:
-    every = mixers()
-    convolution = dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=SHORT, feedforward=None)
-    first = {'model.first_blocks': [convolution], 'model.layers': 3}
-    chosen = [{'name': name, 'model.block.mixer': every[name] | OWN.get(name, {}), **first} for name in MIXERS]
+    chosen = [{**point, **FIRST} for point in named(MIXERS)]
     widths = [{'name': str(width), 'model.block.mixer.head_width': width} for width in WIDTHS]
     return dict(
         runs=dict(product=[dict(list=chosen), dict(list=widths)]),

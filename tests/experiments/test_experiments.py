@@ -163,13 +163,14 @@ def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
     given = bytes_run if re.search(r' --config\.init_from=', words) else []
     given = [*given, *re.findall(r'--config\.data\.context_length=\S+', words)]
     loaded = load_config(str(ROOT / config), given)
-    free = 'layers' in loaded['model'] and "'model.layers'" not in sweep.read_text()
+    spec = run_file('sweep', str(sweep), 'get_sweep')[0]
+    free = 'layers' in loaded['model'] and "'model.layers'" not in repr(spec)
     smaller = [f'--config.model.layers={repeats(loaded, 1)}'] if free else []
     planned = SweepPlan.of(str(ROOT / config), str(sweep), [*smaller, *given])
     assert len(planned.variants) > 1
     seeds, rest = divmod(len(planned.sweep.runs), len(planned.variants))
     assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs)
-    assert (seeds, rest) == (run_file('sweep', str(sweep), 'get_sweep')[0]['seeds'], 0)
+    assert (seeds, rest) == (spec['seeds'], 0)
     assert planned.sweep.title not in ('', sweep.stem)
 
 

@@ -344,11 +344,7 @@ class _Variants:
 
     def _variant(self, name: str, point: Point) -> Variant:
         overrides = as_overrides(point)
-
-        @functools.cache
-        def figure(*solved: str) -> int | float:
-            return self._figure([*overrides, *solved])
-
+        figure = functools.cache(lambda *solved: self._figure([*overrides, *solved]))
         solved: Settings = {}
         if self._match:
             config = load_config(self._config, [*self._overrides, *overrides])

@@ -307,7 +307,7 @@ class ExperimentCost:
 
 
 def parameters_of(experiment: Experiment) -> int:
-    """Return the number of parameters, as in `ExperimentCost`; a hundred times as fast, since no step is traced.
+    """Return the number of parameters, as in `ExperimentCost`, without tracing a step.
 
     Raises:
         UserError: the parts do not fit each other, or the initial weights do not exist.
