@@ -9,6 +9,8 @@ SAMPLE ?= 1
 # Of `make accelerator`, whose further flags are ARGUMENTS, as --size=tiny.
 MINUTES ?= 10
 ARGUMENTS ?=
+# Each of the processes that tests start would compile all of our modules once more.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: train test long oracle docs notebooks lint accelerator format clean
 
