@@ -184,6 +184,36 @@ def get_suite() -> dict[str, Any]:
             margin=0.05,
             splits=['validation_96'],
         ),
+        equal_states=decides(
+            'a delta rule recalls more pairs than gated linear attention with a state of the same size',
+            '2412.06464',
+            RECALL,
+            'equal_states',
+            better='gated_delta_net',
+            worse=['gated_linear'],
+            metric='accuracy',
+            margin=0.05,
+        ),
+        lazy_windows=decides(
+            'a larger window in the other layer delays retrieval by a layer of full attention',
+            '2606.15378',
+            RECALL,
+            'lazy_windows',
+            better='window_4',
+            worse=['window_16'],
+            metric='loss',
+            margin=0.05,
+        ),
+        path=decides(
+            'attention with PaTH tracks parity, with rotary positions it does not',
+            '2505.16381',
+            PARITY,
+            'path',
+            better='path',
+            worse=['rotary'],
+            metric='accuracy',
+            margin=0.1,
+        ),
     )
 
 
