@@ -37,6 +37,7 @@ from typing import Any
 
 import flax.linen
 import flax.struct
+import jax
 import jaxtyping
 import pytest
 
@@ -76,11 +77,22 @@ def where_needed(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
     return check
 
 
+def in_one_program(init: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile initialisation, as training does: else each operation of the first call is a program of its own."""
+
+    @functools.wraps(init)
+    def compiled(self: flax.linen.Module, rngs: Any, *args: Any, **options: Any) -> Any:
+        return jax.jit(lambda rngs: init(self, rngs, *args, **options))(rngs)
+
+    return compiled
+
+
 gc.set_threshold(200_000, 20, 50)  # traces are many small objects, of which few are garbage: a sixth of the time
 
 # Before anything of saccade is imported: the hook decorates modules as they are loaded.
 flax.struct.dataclass = unchecked(flax.struct.dataclass)
 jaxtyping.jaxtyped = where_needed(jaxtyping.jaxtyped)
+flax.linen.Module.init = in_one_program(flax.linen.Module.init)
 jaxtyping.install_import_hook(['saccade', 'benchmarks'], 'beartype.beartype')
 
 ONLY_ON_REQUEST = ('long', 'oracle')
@@ -176,8 +188,6 @@ def commit() -> str:
 @pytest.fixture(scope='module', autouse=True)
 def forget_programs() -> Iterator[None]:
     """Let go of what a file compiled: together the files would hold several GB."""
-    import jax
-
     yield
     jax.clear_caches()
 
@@ -198,7 +208,6 @@ def same_environment() -> Iterator[None]:
 @pytest.fixture(scope='session')
 def gate_class() -> type:
     """A trained score term with a carry: the gates of the keys from j to i add up to a distance (CoPE, 2405.18719)."""
-    import jax
     import jax.numpy as jnp
     from flax import struct
 
