@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
-# `make long SAMPLE=23` runs one test in 23, which the commit chooses, as CI does; `make test SAMPLE=3` one in three.
+# `make long SAMPLE=37` runs one test in 37, which the commit chooses, as CI does; `make test SAMPLE=5` one in five.
 SAMPLE ?= 1
 # Of `make accelerator`, whose further flags are ARGUMENTS, as --size=tiny.
 MINUTES ?= 10
