@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import beartype
 import flax.linen
 import flax.struct
 import jax
@@ -56,6 +57,10 @@ def unchecked(make: Callable[..., Any]) -> Callable[..., Any]:
     return dataclass
 
 
+# As jaxtyping's, its errors are TypeErrors.
+TYPES = beartype.beartype(conf=beartype.BeartypeConf(violation_type=TypeError))
+
+
 def where_needed(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
     """Bind sizes of axes in functions of arrays alone: in all others the type checker does, at a tenth of the time.
 
@@ -72,7 +77,7 @@ def where_needed(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
         hints = target.__annotations__.values() if inspect.isfunction(target) and typechecker else ['unknown']
         # Names in quotes are those of imports that may be missing, which jaxtyping does not look up.
         arrays = any(isinstance(hint, str) or 'jaxtyping' in repr(hint) for hint in hints)
-        return jaxtyped(target, typechecker=typechecker) if arrays else typechecker(target)
+        return jaxtyped(target, typechecker=typechecker) if arrays else TYPES(target)
 
     return check
 
