@@ -62,7 +62,7 @@ TYPES = beartype.beartype(conf=beartype.BeartypeConf(violation_type=TypeError))
 
 
 def where_needed(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
-    """Bind sizes of axes in functions of arrays alone: in all others the type checker does, at a tenth of the time.
+    """Bind sizes of axes in functions of arrays alone: others have the type checker alone, which is faster.
 
     Closures are left out, each of which would be wrapped anew at every call of what holds it, and Linen constructors:
     those of our modules check their own arguments; a part may be given as a module.
@@ -74,10 +74,11 @@ def where_needed(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
         linen = isinstance(target, type) and issubclass(target, flax.linen.Module)
         if linen or '<locals>' in getattr(target, '__qualname__', ''):
             return target
-        hints = target.__annotations__.values() if inspect.isfunction(target) and typechecker else ['unknown']
-        # Names in quotes are those of imports that may be missing, which jaxtyping does not look up.
-        arrays = any(isinstance(hint, str) or 'jaxtyping' in repr(hint) for hint in hints)
-        return jaxtyped(target, typechecker=typechecker) if arrays else TYPES(target)
+        # A name in quotes may be that of an import that is missing here, which jaxtyping leaves alone.
+        plain = inspect.isfunction(target) and not any(
+            isinstance(hint, str) or 'jaxtyping' in repr(hint) for hint in target.__annotations__.values()
+        )
+        return TYPES(target) if plain and typechecker else jaxtyped(target, typechecker=typechecker)
 
     return check
 

@@ -76,5 +76,4 @@ def made(**changes):
         LayerContext(jnp.arange(S)[None], jnp.ones((1, S), int)),
         LayerContext(jnp.arange(T)[None], jnp.ones((1, T), int)),
     )
-    init = jax.jit(lambda key: model.init(key, source, contexts[0], tokens, contexts[1], False)['params'])
-    return model, init(jax.random.key(0))
+    return model, model.init(jax.random.key(0), source, contexts[0], tokens, contexts[1], False)['params']

@@ -76,13 +76,12 @@ def mixers() -> dict[str, dict[str, Any]]:
 
 def attentions() -> dict[str, dict[str, Any]]:
     """Return the mixers with a weight for each pair of tokens, or for selected pairs."""
-    window = dict(use='ops.mask:all_of', masks=[dict(use='ops.mask:Window', left=15), dict(use='ops.mask:Causal')])
     without = dict(position=dict(use='position.none:NoPosition'))
     latent = dict(rank=32, head_width=32, value_width=32, rotated_width=16, norm=NORM)
     return dict(
         attention=ATTENTION,
         attention_without_positions=ATTENTION | without,
-        window=ATTENTION | dict(mask=window),
+        window=ATTENTION | dict(mask=window(16)),
         forgetting=ATTENTION | dict(terms=[dict(use='score.forget_gate:ForgetGate')]) | without,
         moba=ATTENTION | dict(kernel=dict(use='attention.moba:MoBA', block=8, chosen=2, inner=PLAIN)),
         native_sparse=ATTENTION
@@ -132,6 +131,11 @@ def attentions() -> dict[str, dict[str, Any]]:
         ),
         persistent_memory=ATTENTION | dict(use='attention.persistent_memory:PersistentMemory', count=16),
     )
+
+
+def window(size: int) -> dict[str, Any]:
+    """Return the mask of causal attention to the newest `size` tokens."""
+    return dict(use='ops.mask:all_of', masks=[dict(use='ops.mask:Window', left=size - 1), dict(use='ops.mask:Causal')])
 
 
 def recurrences() -> dict[str, dict[str, Any]]:

@@ -17,6 +17,7 @@ from saccade.experiments.sweeps.arena import FIRST, named
 
 def get_sweep() -> dict[str, Any]:
     shared = {**FIRST, 'model.block.mixer.head_width': 16, **task(16)['fields']}
+    # As many parameters as sweeps/state_size.py has; the base, of 8,192 symbols, has more.
     points = [{**point, **shared} for point in named(['gated_delta_net', 'gated_linear'])]
     return dict(
         runs=dict(list=points),

@@ -13,7 +13,7 @@ model of two full layers needs 200 steps; here the loss is compared after 150.
 from typing import Any
 
 from saccade.experiments.diagnostics.base import ROTARY_ATTENTION
-from saccade.experiments.sweeps.diagnostics import NORM
+from saccade.experiments.sweeps.diagnostics import NORM, window
 from saccade.experiments.sweeps.induction import REPEATED
 
 WINDOWS = (4, 16)  # tokens, the newest included
@@ -27,5 +27,5 @@ def get_sweep() -> dict[str, Any]:
 
 def windowed(size: int) -> dict[str, Any]:
     """Return a block of attention to the newest `size` tokens."""
-    mask = dict(use='ops.mask:all_of', masks=[dict(use='ops.mask:Window', left=size - 1), dict(use='ops.mask:Causal')])
-    return dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=ROTARY_ATTENTION | dict(mask=mask), feedforward=None)
+    attention = ROTARY_ATTENTION | dict(mask=window(size))
+    return dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=attention, feedforward=None)

@@ -14,9 +14,7 @@ SEGMENTS = jnp.array([[1, 1, 1, 1], [1, 1, 0, 0]])
 READING = Reading(LayerContext(jnp.broadcast_to(jnp.arange(4), (2, 4)), SEGMENTS), None)
 X = jax.random.normal(jax.random.key(0), (2, 4, 6))
 HEAD = build({'use': 'head.reconstructed:Reconstructed', **Reconstructed.example, 'classes': 5}, '')()
-PARAMS = jax.tree.map(
-    lambda leaf: leaf + 0.3, jax.jit(lambda key: HEAD.init(key, X, READING, False))(jax.random.key(1))
-)
+PARAMS = jax.tree.map(lambda leaf: leaf + 0.3, HEAD.init(jax.random.key(1), X, READING, False))
 
 
 def normed(h, scale):
