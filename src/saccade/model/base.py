@@ -113,10 +113,16 @@ class TransformerBase(Module):
         self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
     ) -> tuple[Hidden, tuple[State, ...] | None]:
         """Run embedded tokens through the layers and the final norm; also return the state of each layer."""
-        x = self.tap('embedded', 'B T D', x)
-        context = context.replace(terms=(*context.terms, *self._shared()))
+        x, context = self._entering(x, context)
         x, state = self._stack(name='layers').mix(x, context, train, state)
-        return self.tap('final_norm', 'B T D', self.norm(name='norm')(x, context.real)), state
+        return self._normed(x, context), state
+
+    def _entering(self, x: Hidden, context: LayerContext) -> tuple[Hidden, LayerContext]:
+        """Return the input of the first layer, and the context with the score terms of all layers."""
+        return self.tap('embedded', 'B T D', x), context.replace(terms=(*context.terms, *self._shared()))
+
+    def _normed(self, x: Hidden, context: LayerContext) -> Hidden:
+        return self.tap('final_norm', 'B T D', self.norm(name='norm')(x, context.real))
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
         """Return the score terms shared by all layers, whose numbers of heads must agree."""

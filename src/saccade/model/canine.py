@@ -68,7 +68,7 @@ class Canine(Encoder):
         molecules = self._stack(name='layers')(molecules, of_molecules, train)
         x = nn.Dropout(self.dropout)(self._characters(molecules, characters, context), deterministic=not train)
         x = self._layer('last_layers', self.last)(x, shared, train)
-        return self.tap('final_norm', 'B T D', self.norm(name='norm')(x, context.real)), None
+        return self._normed(x, context), None
 
     def _layer(self, name: str, block: Part[Block] | None) -> Stack:
         return Stack(block=block or super().blocks[0], layers=1, run=self.run, name=name)

@@ -160,6 +160,14 @@ class Decoder(TransformerBase):
         Returns:
             The last hidden states with their projection to the vocabulary, and the state of each layer.
         """
+        x, context, table = self._inputs(tokens, context, train, table)
+        x, state = self._contextual(x, context, train, state)
+        return self._projection(self.logit_scale * x, table), state
+
+    def _inputs(
+        self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None
+    ) -> tuple[Hidden, LayerContext, Table]:
+        """Return the input of the first layer, the context, and the embedding of the vocabulary."""
         self._refuse()
         require_causal('model.decoder:Decoder', *self.blocks)
         width = self.embedding_width or self.width
@@ -172,9 +180,7 @@ class Decoder(TransformerBase):
         x = self.position(name='position')(x, context.positions)
         if self.position_norm is not None:
             x = self.position_norm(name='position_norm')(x, context.real)
-        x = nn.Dropout(self.dropout)(x, deterministic=not train)
-        x, state = self._contextual(x, context, train, state)
-        return self._projection(self.logit_scale * x, table), state
+        return nn.Dropout(self.dropout)(x, deterministic=not train), context, table
 
     def _projection(self, x: Hidden, table: Table) -> OutputProjection:
         bias, kernel = None, table

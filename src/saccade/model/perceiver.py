@@ -69,7 +69,7 @@ class Perceiver(Encoder):
         numbers = context.numbered  # 0 for padding; the latents would mix documents
         packed = ((numbers > 0) & (numbers < numbers.max(axis=1, keepdims=True))).any(axis=1)
         y = jnp.where(packed[:, None, None], jnp.nan, y)
-        return self.tap('final_norm', 'B T D', self.norm(name='norm')(y, context.real)), None
+        return self._normed(y, context), None
 
     def _layer(self, name: str, block: Part[Block] | None) -> Stack:
         return Stack(block=block or super().blocks[0], layers=1, run=self.run, name=name)

@@ -122,7 +122,6 @@ class Stack(Layer):
     first_blocks: tuple[Part[Block], ...] = ()
     last_blocks: tuple[Part[Block], ...] = ()
 
-    @nn.compact
     def mix(
         self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
     ) -> tuple[Hidden, tuple[State, ...] | None]:
@@ -130,14 +129,36 @@ class Stack(Layer):
 
         For a chunk the parameters can be stacked, or `unstacked` before a loop of steps.
         """
-        x = self._entered(x)
+        _, x, state = self._mixed(x, context, train, state)
+        return x, state
+
+    def branch(self, x: Hidden, context: LayerContext, train: bool) -> tuple[Hidden, Hidden]:
+        """Run whole sequences through all layers; return the input of the last layer, and the output.
+
+        Raises:
+            UserError: the last layer is one of a pattern of several blocks, or has residual streams.
+        """
+        last = self.groups[-1].blocks
+        if len(last) > 1 or isinstance(last[0](parent=None), ResidualStreams):
+            raise UserError(
+                f'a branch before the last layer, {last[-1].name}, needs a single block after the others, without '
+                'residual streams; set config.model.last_blocks to one block'
+            )
+        return self._mixed(x, context, train, None, apart=True)[:2]
+
+    @nn.compact
+    def _mixed(
+        self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None, apart: bool = False
+    ) -> tuple[Float[Array, 'B T RD'], Hidden, tuple[State, ...] | None]:
+        """Run the layers as in `mix`; return also what `_whole` returns as the input of the last."""
+        before = x = self._entered(x)
         if state is None:
             context.require_whole_segments()
-            x = self._whole(x, context, train)
+            before, x = self._whole(x, context, train, apart)
         else:
             x, state = self._chunk(x, context, state)
         last = self.groups[-1].blocks[-1](name='reduce')
-        return last.reduce(x) if isinstance(last, ResidualStreams) else x, state
+        return before, last.reduce(x) if isinstance(last, ResidualStreams) else x, state
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> tuple[State, ...]:
         """Return one state per layer, as a tuple: a stack would be copied at every step.
@@ -187,15 +208,18 @@ class Stack(Layer):
             )
         return blocks[0].expand(x) if isinstance(blocks[0], ResidualStreams) else x
 
-    def _whole(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+    def _whole(
+        self, x: Hidden, context: LayerContext, train: bool, apart: bool
+    ) -> tuple[Float[Array, 'B T RD'], Float[Array, 'B T RD']]:
+        """Run whole sequences; return the input and the output of the last repeat, if `apart`, or of the last group."""
         stacked = {group.name: self._stacked(group, x, context) for group in self.groups}
         if self.is_initializing():
-            return x
+            return x, x
         key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
         keys = {group.name: self._keys(group, key) for group in self.groups}
         edits = self._edits()
         any_handed = hands_on(block for group in self.groups for block in group.blocks)
-        found = []
+        before, found = x, []
         for turn in range(self.passes):
             reports, handed = {}, {}
             for group in self.groups:
@@ -206,11 +230,17 @@ class Stack(Layer):
                 given = stacked[group.name], group.numbers(), own_keys, changed
                 if any_handed:
                     handed = self._before(layer, x, handed, given)
-                (x, handed), report = self.run()(layer, given, (x, handed))
-                reports |= report
+                split = apart and group == self.groups[-1] and group.repeats > 1
+                parts = [_slice(given, slice(-1)), _slice(given, slice(-1, None))] if split else [given]
+                of_group = []
+                for part in parts:
+                    before = x
+                    (x, handed), report = self.run()(layer, part, (x, handed))
+                    of_group.append(report)
+                reports |= _joined(of_group)
             found.append(reports)
-        self._report(jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found))
-        return x
+        self._report(_joined(found))
+        return before, x
 
     def _report(self, found: Mapping[str, Mapping[str, PyTree]]) -> None:
         """Store what layers reported: by group name and collection, with a leading axis over the layers."""
@@ -348,6 +378,11 @@ def _layers(stacked: PyTree) -> tuple[PyTree, ...]:
 
 def _layer_of(params: PyTree, repeat: int) -> PyTree:
     return params[repeat] if isinstance(params, tuple) else _slice(params, repeat)
+
+
+def _joined(reports: list[PyTree]) -> PyTree:
+    """Return the reports of several runs of layers, one after another along the axis of layers."""
+    return reports[0] if len(reports) == 1 else jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *reports)
 
 
 def _slice(stacked: PyTree, number: int | slice) -> PyTree:

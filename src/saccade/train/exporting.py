@@ -3,8 +3,9 @@
 """Export of a run as a Hugging Face folder, with a model card."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,9 @@ from saccade.train.predicting import class_names
 from saccade.train.process.lock import require_idle
 from saccade.train.trained import Initial, Trained, is_hub, open_run, restored_params
 from saccade.train.workdir import Workdir
-from saccade.types import UserError
+from saccade.types import Part, UserError
 
+_LOG = logging.getLogger(__name__)
 _USUAL = Format()
 
 
@@ -50,7 +52,7 @@ def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form
         UserError: the run is being trained, has no usable checkpoint, or is a model that no family can hold.
     """
     opened = _Opened.of(path, which)
-    trained = opened.trained.only(part)
+    trained = _without_heads(opened.trained.only(part))
     reads = trained.processor
     files = {'README.md': ''.join(f'{line}\n' for line in _card(trained, opened.workdir, out.name))}
     images = getattr(reads, 'images', reads)
@@ -123,6 +125,18 @@ class _Opened:
             getattr(task.target, 'architecture', ''),
             _settings(self.experiment, self.workdir),
         )
+
+
+def _without_heads(trained: Trained) -> Trained:
+    """Return the model without a field that only training uses, if its class has one."""
+    made, field = getattr(type(trained.model), 'exported_as', (None, ''))
+    if made is None:
+        return trained
+    _LOG.warning('config.model.%s, which only training uses, is not exported', field)
+    config = {name: value for name, value in trained.config['model'].items() if name != field}
+    model = config | {'use': Part(made).name}
+    params = {name: value for name, value in trained.params.items() if name != field}
+    return replace(trained, model=build(model)(), params=params, config={**trained.config, 'model': model})
 
 
 def _found(trained: Trained, description: Description, parameters: int) -> dict[str, Any]:
