@@ -5,8 +5,8 @@
     python launch/train.py --config=experiments/causal_lm/deepseek_tiny.py --workdir=runs/deepseek
 
 DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", sections 2.1 and 4.2, https://arxiv.org/abs/2412.19437. Every layer is
-a mixture here, whereas the first three of V3 are dense. There is no multi-token prediction, no sequence-wise balance
-loss, and no limit on the number of devices per token. The sizes of V3 are
+a mixture here, whereas the first three of V3 are dense. There is no sequence-wise balance loss, and no limit on the
+number of devices per token; multi-token prediction is in experiments/causal_lm/multi_token.py. The sizes of V3 are
 
     --config.model.vocabulary=129280 --config.model.context_length=4096 --config.model.width=7168 \\
     --config.model.layers=61 --config.model.block.mixer.heads=128 --config.model.block.mixer.rank=512 \\

@@ -214,6 +214,16 @@ def get_suite() -> dict[str, Any]:
             metric='accuracy',
             margin=0.1,
         ),
+        two_tokens=decides(
+            'with a head that predicts the token after the next, induction is learned better',
+            '2404.19737',
+            RECALL,
+            'multi_token',
+            better='parallel',
+            worse=['next_token'],
+            metric='loss',
+            margin=0.05,
+        ),
     )
 
 
