@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a suite, several sweeps of the same variants or of published claims, and report: the same command continues it.
+r"""Run a suite, several sweeps of the same variants or of published claims, and report: the same command continues it.
 
 The report is a matrix of variants and sweeps, with a verdict on each claim. Each sweep has a subfolder of --workdir,
 and runs as in launch/sweep.py. A failed sweep does not stop the others. --page=FILE.md writes the results page, as in
 docs/results. --records=FILE.tar.xz keeps what reports need of finished runs, so that another machine continues from the
-file.
+file. --report reports on a suite of which some runs have not been made.
 
 python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
+python launch/suite.py --suite=experiments/suites/replications.py --workdir=runs/replications \
+    --records=docs/results/replications.tar.xz --report
 """
 
 import shlex
@@ -43,6 +45,7 @@ RECORDS = flags.DEFINE_string(
 )
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs of each sweep, and start nothing.')
+REPORT = flags.DEFINE_bool('report', False, 'Report on the finished runs of --workdir and --records, and start none.')
 
 _POLL = 0.2  # seconds between two looks at a sweep
 SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
@@ -75,6 +78,10 @@ def main(overrides: list[str]) -> None:
         refuse_given('without --engine=slurm', SLURM)
     if DRY_RUN.value:
         refuse_given('with --dry_run', PAGE)
+    if REPORT.value:
+        refuse_given('with --report', SIZE, BUDGET, JOBS, ENGINE, FORCE, DRY_RUN)
+        if overrides:
+            raise UserError(f"'{overrides[0]}': has no effect with --report, which starts no run")
     require_folder('workdir', WORKDIR.value)
     if PAGE.value:
         require_file('page', PAGE.value)
@@ -84,9 +91,11 @@ def main(overrides: list[str]) -> None:
     asked = _asked(len(suite.tasks))
     if RECORDS.value and Path(RECORDS.value).exists():
         restore(Path(RECORDS.value), folder)
+    if REPORT.value and not sweeps_in(folder):
+        raise UserError(f'--report: no sweep in {folder} has a finished run; --records names the archive of one')
     unfinished = []
     with stop_signal() as stopped:
-        for task in suite.tasks:
+        for task in () if REPORT.value else suite.tasks:
             if stopped():
                 unfinished.append(task.name)
                 continue
@@ -103,7 +112,7 @@ def main(overrides: list[str]) -> None:
         if decided:
             shown(decided).show(console)
         if PAGE.value:
-            command = shlex.join(['python', *sys.argv])
+            command = shlex.join(['python', *(flag for flag in sys.argv if flag != '--report')])
             page = standing_page(found.matrix, suite.title, command, datetime.now().astimezone(), decided)
             write_atomically(Path(PAGE.value), page)
             say(console, PAGE.value)

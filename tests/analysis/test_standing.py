@@ -38,7 +38,7 @@ def write(folder, source, accuracies, setting=None, commit=40 * 'c'):
         write_run(
             folder / name, config(seed, data={'use': 'd:D', 'context_length': 32}), logged, [start(commit=commit)]
         )
-    return Sweep('base.py', source, 'Mixers', config(), tuple(runs))
+    return Sweep('base.py', source, 'Mixers', config(steps=3000), tuple(runs))
 
 
 @pytest.fixture

@@ -61,6 +61,12 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, suite, tmp_path):
     runner.run('suite', *flags, elsewhere, records, '--size=half')
     assert (tmp_path / 'elsewhere/recall/one,seed=0/provenance.jsonl').read_bytes() == before
     assert not (tmp_path / 'elsewhere/recall/one,seed=0/checkpoints').exists()
+    page.unlink()
+    reported = runner.run('suite', *flags[:1], f'--workdir={tmp_path / "third"}', f'--page={page}', records, '--report')
+    assert reported.returncode == 0, reported.stderr
+    assert 'running' not in reported.stdout
+    assert '- recall: 2 steps, 1 seed; without fast.' in page.read_text()
+    assert '--report' not in page.read_text()
 
 
 @pytest.mark.long
@@ -95,3 +101,18 @@ def test_a_suite_of_claims_gives_verdicts(runner, suite, tmp_path):
         rf'^[|] recall [|] one minus fast [|] .*[|] [+]2 accuracy [|] {verdict} [|] \d+ [|]$', written, re.M
     )
     assert '1 published claim: 1 ' in done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ('flags', 'message'),
+    [
+        ([], 'error: --report: no sweep in {runs} has a finished run; --records names the archive of one'),
+        (['--size=half'], 'error: --size has no effect with --report'),
+        (['--config.steps=3'], "error: '--config.steps=3': has no effect with --report, which starts no run"),
+    ],
+)
+def test_a_report_starts_no_run(runner, suite, tmp_path, flags, message):
+    runs = tmp_path / 'runs'
+    done = runner.run('suite', f'--suite={suite}', f'--workdir={runs}', '--report', *flags)
+    assert (done.returncode, done.stderr.strip()) == (2, message.format(runs=runs))

@@ -124,6 +124,8 @@ def _left_out(found: Matrix) -> list[str]:
         _, spec = read_sweep_file(study.source)
         left = [point[NAME] for point in points(spec['runs']) if task not in found.cells.get(point.get(NAME), {})]
         seeds = counted(len({trial.seed for trial in study.trials}), 'seed')
-        text = f'{study.base["steps"]:,} steps, {seeds}; without {", ".join(left) or "none"}'
+        steps = {trial.steps for trial in study.trials}
+        length = ' to '.join(f'{count:,}' for count in sorted({min(steps), max(steps)}))
+        text = f'{length} steps, {seeds}; without {", ".join(left) or "none"}'
         said.setdefault(text, []).append(task)
     return ['## Left out', *(f'- {marked(", ".join(tasks))}: {marked(text)}.' for text, tasks in said.items())]
