@@ -113,7 +113,7 @@ def main(overrides: list[str]) -> None:
             shown(decided).show(console)
         if PAGE.value:
             command = shlex.join(['python', *(flag for flag in sys.argv if flag != '--report')])
-            page = standing_page(found.matrix, suite.title, command, datetime.now().astimezone(), decided)
+            page = standing_page(found.matrix, suite, command, datetime.now().astimezone(), decided)
             write_atomically(Path(PAGE.value), page)
             say(console, PAGE.value)
     if unfinished:

@@ -16,12 +16,16 @@ BUDGET, EVERY = 1200, 100  # steps of a run, and between its evaluations
 
 def get_suite() -> dict[str, Any]:
     recall = dict(use=f'{DRAWN}recall:MultiQueryRecall', vocabulary=64, pairs=6, spread=1.0)
+    copying = dict(use=f'{DRAWN}copying:SelectiveCopy', symbols=14, count=8)
+    induction = dict(use=f'{DRAWN}copying:InductionHeads', symbols=15)
+    parity, permutations = word_problem('cyclic', order=2), word_problem('symmetric', degree=3)
+    first = dict(control='attention,on', length=48)
     return dict(
-        recall=task(recall, 64, length=48),
-        copying=task(dict(use=f'{DRAWN}copying:SelectiveCopy', symbols=14, count=8), 16, length=48),
-        induction=task(dict(use=f'{DRAWN}copying:InductionHeads', symbols=15), 16, length=48, longer=[96, 192, 384]),
-        parity=task(word_problem('cyclic', order=2), 2, length=40, shortest=3, longer=[80, 160, 320]),
-        permutations=task(word_problem('symmetric', degree=3), 6, length=24, shortest=3, longer=[48, 96, 192]),
+        recall=task(recall, 64, **first),
+        copying=task(copying, 16, **first),
+        induction=task(induction, 16, longer=[96, 192, 384], **first),
+        parity=task(parity, 2, length=40, shortest=3, longer=[80, 160, 320], control='lstm,off'),
+        permutations=task(permutations, 6, length=24, shortest=3, longer=[48, 96, 192], control='delta_product,off'),
     )
 
 
@@ -36,6 +40,7 @@ def task(
     length: int,
     shortest: int | None = None,
     longer: list[int] | None = None,
+    control: str | None = None,
 ) -> dict[str, Any]:
     """Return a sweep over mixers.
 
@@ -43,10 +48,12 @@ def task(
         length: tokens per row in training, at most.
         shortest: minimum number of tokens per row; None for full rows.
         longer: further lengths of rows for evaluation.
+        control: variant that must solve the task for the sweep to be evidence.
     """
     return dict(
         config='experiments/diagnostics/recall.py',
         sweep='experiments/sweeps/arena.py',
+        control=control,
         fields={
             'batch_size': 32,
             'steps': BUDGET,

@@ -121,7 +121,7 @@ def test_a_claim_whose_sweep_has_not_run_is_listed(tmp_path, monkeypatch):
     assert [each.verdict for each in both] == ['confirmed', 'not run']
     assert summary(both) == '2 published claims: 1 confirmed, 1 not run.'
     assert [row[0] for row in verdict_rows(both)] == ['claim', 'it', 'later']
-    page = standing_page(found, 'Claims', 'python launch/suite.py', datetime(2026, 11, 28), both)
+    page = standing_page(found, suite, 'python launch/suite.py', datetime(2026, 11, 28), both)
     assert '| it | good beats bad (https://arxiv.org/abs/1) | confirmed |' in page.replace('\\', '')
     assert '| later | good minus bad | — |' in page
     assert '| variant |' not in page

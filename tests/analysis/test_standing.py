@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The standing page of a suite: its command, its table, longer rows, the search, and what was left out."""
 
+import dataclasses
+import json
 import re
 from datetime import datetime
 
@@ -12,6 +14,8 @@ from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix
 from saccade.analysis.report.standing import standing_page
 from saccade.sweep.record import Sweep, SweepRun, write_sweep
+from saccade.sweep.suite import Suite, SuiteTask
+from saccade.types import UserError
 
 SWEEP = '''"""Mixers."""
 
@@ -22,13 +26,16 @@ def get_sweep():
 COMMAND = 'python launch/suite.py --suite=my.py --workdir=runs/suite --page=table.md'
 
 
-def write(folder, source, accuracies, setting=None, commit=40 * 'c'):
-    """Write a sweep, of each run its variant, its seed and its accuracy; `setting` makes it a part of a search."""
+def write(folder, source, accuracies, setting=None, commit=40 * 'c', rate=None):
+    """Write a sweep, of each run its variant, its seed and its accuracy; `setting` makes it a part of a search.
+
+    `rate` is the setting that was chosen before.
+    """
     runs = []
     for variant, seed, value in accuracies:
         name = f'{variant},{setting},seed={seed}' if setting else f'{variant},seed={seed}'
         called = name.rpartition(',seed')[0]
-        runs.append(SweepRun(name, called, seed, (f'--config.rate={setting}',), 40, 'finished', 0, seconds=90.0))
+        runs.append(SweepRun(name, called, seed, (f'--config.{setting or rate}',), 40, 'finished', 0, seconds=90.0))
         logged = [
             {'step': 0, 'split': 'plan', 'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 2048},
             {'step': 40, 'split': 'validation_64', 'accuracy': value / 2, 'loss': 1.0},
@@ -48,13 +55,13 @@ def page(tmp_path):
     suite = tmp_path / 'suite'
     for task in ('recall', 'parity'):
         runs = [('soft', 0, 0.5), ('soft', 1, 0.6), ('delta', 0, 0.9), ('delta', 1, 1.0)]
-        write_sweep(suite / task, write(suite / task, str(source), runs))
+        write_sweep(suite / task, write(suite / task, str(source), runs, rate='rate=2'))
     low, high = (
         write(suite / 'parity/tuning', str(source), [('soft', 9, soft), ('delta', 9, delta)], setting)
         for setting, soft, delta in (('rate=1', 0.3, 0.2), ('rate=2', 0.4, 0.9))
     )
     write_sweep(suite / 'parity/tuning', Sweep('base.py', str(source), 'Search', config(), low.runs + high.runs))
-    return standing_page(matrix(suite, StudyQuestion()), 'What can it do?', COMMAND, datetime(2026, 11, 25))
+    return standing_page(matrix(suite, StudyQuestion()), Suite('What can it do?', ()), COMMAND, datetime(2026, 11, 25))
 
 
 def test_it_has_the_command_the_provenance_and_the_work(page):
@@ -71,7 +78,9 @@ def test_it_counts_the_runs_of_each_commit_where_they_differ(tmp_path):
     for task, commit in (('recall', 40 * 'a'), ('parity', 40 * 'b')):
         folder = tmp_path / 'suite' / task
         write_sweep(folder, write(folder, str(source), [('soft', 0, 0.5), ('soft', 1, 0.5)], commit=commit))
-    page = standing_page(matrix(tmp_path / 'suite', StudyQuestion()), 'What?', COMMAND, datetime(2026, 11, 25))
+    page = standing_page(
+        matrix(tmp_path / 'suite', StudyQuestion()), Suite('What?', ()), COMMAND, datetime(2026, 11, 25)
+    )
     assert 'Runs differ in commit.' in page
     assert re.search(r'\| commit \| runs \|\n.*\n\| a{10} \(clean\) \| 2 \|\n\| b{10} \(clean\) \| 2 \|', page), page
 
@@ -95,3 +104,48 @@ def test_it_says_how_many_pairs_the_search_reorders(page):
 
 def test_it_says_what_was_left_out(page):
     assert page.endswith('## Left out\n\n- parity, recall: 40 steps, 2 seeds; without slow.\n')
+
+
+@pytest.fixture
+def crossed(tmp_path):
+    """A suite of two factors on one task, whose runs stop when they have solved it: only `delta,on` does."""
+    source, names = tmp_path / 'mixers.py', ('soft,off', 'soft,on', 'delta,off', 'delta,on')
+    source.write_text(SWEEP.replace("('soft', 'delta', 'slow')", str(names)))
+    means = dict(zip(names, (0.2, 0.5, 0.4, 1.0), strict=True))
+    scores = [(name, seed, means[name] - 0.02 * seed * (name != 'delta,on')) for name in names for seed in range(5)]
+    written = write(tmp_path / 'suite/recall', str(source), scores)
+    for run in written.runs:
+        solved = run.variant == 'delta,on' and run.seed
+        with (tmp_path / 'suite/recall' / run.name / 'metrics.jsonl').open('a') as log:
+            log.write(json.dumps({'step': 40, 'split': 'outcome', 'solved': int(bool(solved))}) + '\n')
+    write_sweep(tmp_path / 'suite/recall', dataclasses.replace(written, factors=('mixer', 'convolution')))
+    found = matrix(tmp_path / 'suite', StudyQuestion())
+
+    def page(control):
+        tasks = (SuiteTask('recall', 'base.py', str(source), (), None, control=control),)
+        return standing_page(found, Suite('What can it do?', tasks), COMMAND, datetime(2026, 11, 25))
+
+    return page
+
+
+def test_a_task_is_evidence_if_four_of_five_seeds_of_its_control_solve_it(crossed):
+    assert '| task | control | seeds solved | evidence |' in crossed('delta,on')
+    assert '| recall | delta,on | 4 of 5 | yes |' in crossed('delta,on')
+    assert '| recall | soft,on | 0 of 5 | no |' in crossed('soft,on')
+    assert 'Positive controls' not in crossed(None)
+    with pytest.raises(UserError, match='recall: the control is lstm, but the sweep has'):
+        crossed('lstm')
+
+
+def test_it_has_seeds_solved_and_the_effects_of_factors(crossed):
+    page = crossed(None)
+    assert '| delta,on | 4/5; 40 |' in page
+    assert '| soft,on | 0/5; \\> 40 |' in page
+    assert '### recall' in page
+    effect = re.search(r'\| convolution \| on \| all \| \+([\d.]+) ', page)
+    assert float(effect[1]) == pytest.approx(0.47)  # means of 0.30 in soft, and of 0.60 and 0.04 less luck in delta
+
+
+def test_it_has_the_settings_that_were_chosen(page):
+    assert '## Chosen settings\n\n| variant | parity | recall |' in page
+    assert '| delta | rate=2 | — |' in page

@@ -8,6 +8,7 @@ A suite file defines `get_suite()`, which returns a dict from the name of each s
     sweep   sweep file
     fields  config fields for all runs: {'batch_size': 32}; optional
     size    name of a size of the sweep, used if the command line gives none; optional
+    control name of a variant that must solve the task for the sweep to be evidence, a positive control; optional
     claim   fields of a `Claim`, declared before the runs; optional
 
 The first line of its docstring is the suite's title.
@@ -24,7 +25,7 @@ from saccade.train.config_file import run_file
 from saccade.types import UserError
 
 _NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # also a folder's name
-_KEYS = ('config', 'sweep', 'fields', 'size', 'claim')
+_KEYS = ('config', 'sweep', 'fields', 'size', 'control', 'claim')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class SuiteTask:
     """Task of a suite: a sweep.
 
     Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for the whole sweep;
-    claim that the sweep decides, None without one.
+    claim that the sweep decides, None without one; control, variant that is the positive control, None without one.
     """
 
     name: str
@@ -67,6 +68,7 @@ class SuiteTask:
     overrides: tuple[str, ...]
     size: str | None
     claim: Claim | None = None
+    control: str | None = None
 
     def flags(self, workdir: Path) -> list[str]:
         """Return its flags of launch/sweep.py, with its own folder below the suite's."""
@@ -101,14 +103,16 @@ def _task(where: str, name: Any, spec: Any) -> SuiteTask:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UserError(f'{where}: {name!r} cannot be the name of a folder; write letters, digits, _, - and .')
     if not isinstance(spec, Mapping) or not {'config', 'sweep'} <= set(spec) <= {*_KEYS}:
-        raise UserError(f'{where}: {name}: write a dict of config, sweep and, optionally, fields, size and claim')
+        raise UserError(
+            f'{where}: {name}: write a dict of config, sweep and, optionally, fields, size, control and claim'
+        )
     overrides, claim = tuple(as_overrides(spec.get('fields', {}))), spec.get('claim')
     try:
         decided = None if claim is None else Claim(**{key: _immutable(value) for key, value in claim.items()})
     except (TypeError, AttributeError):
         needed = ', '.join(field.name for field in fields(Claim) if field.default is MISSING)
         raise UserError(f'{where}: {name}: a claim is a dict of {needed} and, optionally, splits and since') from None
-    return SuiteTask(name, spec['config'], spec['sweep'], overrides, spec.get('size'), decided)
+    return SuiteTask(name, spec['config'], spec['sweep'], overrides, spec.get('size'), decided, spec.get('control'))
 
 
 def _immutable(value: Any) -> Any:

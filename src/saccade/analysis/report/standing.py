@@ -3,44 +3,65 @@
 """Results page of a suite in Markdown: its matrix or its claims, the command that generates it, the omitted runs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
+from saccade.analysis.report.effects import effects
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.matrix import Matrix, overview
 from saccade.analysis.report.origins import origins
-from saccade.analysis.report.page import marked, table
+from saccade.analysis.report.page import EFFECT, SOLVED, marked, table
 from saccade.analysis.report.replications import Replication, claims_section
+from saccade.analysis.report.solved import solved_runs
+from saccade.analysis.report.tables import places
 from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.plan import read_sweep_file
 from saccade.sweep.record import Sweep, read_sweep
 from saccade.sweep.space import NAME, points
+from saccade.sweep.suite import Suite
+from saccade.types import UserError
 
+CONTROLLED = 0.8  # share of seeds by which a positive control must solve its task
+CONTROL = (
+    'A task is evidence only if its positive control is solved by at least four of five seeds; otherwise its data are '
+    'listed, and show nothing about the mixers.'
+)
 METHOD = (
     'A cell is the mean over seeds with its 95% interval. Rows are in the order of the names; the page ranks nothing. '
     'State bytes are the size of the decoding state of a sequence.'
 )
 
 
-def standing_page(found: Matrix, title: str, command: str, now: datetime, decided: Sequence[Replication] = ()) -> str:
+def standing_page(found: Matrix, suite: Suite, command: str, now: datetime, decided: Sequence[Replication] = ()) -> str:
     """Return the page.
 
     Args:
         found: the matrix.
-        title: title of the suite.
         command: command that regenerates the page.
         now: time of the page.
         decided: the suite's claims, which are shown instead of the matrix.
+
+    Raises:
+        UserError: a positive control is not a variant of its sweep.
     """
     claims = [claims_section(decided)] if decided else []
-    matrix = [table(found.rows()), METHOD, *_longer(found), *_searched(found)]
+    matrix = [
+        table(found.rows()),
+        METHOD,
+        *_controls(found, suite),
+        *_solved(found),
+        *_effects(found),
+        *_longer(found),
+        *_settings(found),
+        *_searched(found),
+    ]
     return (
         '\n\n'.join(
             [
-                f'# {marked(title)}',
+                f'# {marked(suite.title)}',
                 marked(overview(found)),
                 f'```shell\n{command}\n```',
                 *_provenance(found),
@@ -74,6 +95,61 @@ def _work(found: Matrix) -> str:
     runs = [run for sweep in _sweeps(found) for run in sweep.runs if run.status == 'finished']
     hours = sum(run.seconds or 0.0 for run in runs) / 3600
     return f'{counted(len(runs), "run")}, including searches, took {hours:.1f} hours of one process.'
+
+
+def _controls(found: Matrix, suite: Suite) -> list[str]:
+    """Return the outcomes of the positive controls."""
+    rows = []
+    for task in suite.tasks:
+        comparison = found.comparisons.get(task.name)
+        if comparison is None or task.control is None:
+            continue
+        variants = {row.variant: row for row in comparison.standings}
+        if task.control not in variants:
+            raise UserError(f'{task.name}: the control is {task.control}, but the sweep has {", ".join(variants)}')
+        runs, seeds = solved_runs(comparison, variants[task.control]), {trial.seed for trial in comparison.study.trials}
+        solved = len(runs.steps) if runs else 0
+        evidence = 'yes' if solved >= CONTROLLED * len(seeds) else 'no'
+        rows.append([task.name, task.control, f'{solved} of {len(seeds)}', evidence])
+    heads = ['task', 'control', 'seeds solved', 'evidence']
+    return ['## Positive controls', table([heads, *rows]), CONTROL] if rows else []
+
+
+def _solved(found: Matrix) -> list[str]:
+    """Return, by variant and task, the number of seeds that solved it and the median of their steps."""
+    return _by_variant(found, '## Seeds solved, and median steps to solve', _solved_text, SOLVED)
+
+
+def _solved_text(found: Matrix, variant: str, task: str) -> str:
+    row = found.cells[variant].get(task)
+    runs = row and solved_runs(found.comparisons[task], row)
+    return '; '.join(runs.texts()) if runs else UNKNOWN
+
+
+def _settings(found: Matrix) -> list[str]:
+    """Return the setting that the search chose, by variant and task."""
+    return _by_variant(found, '## Chosen settings', lambda _, variant, task: found.settings.get(task, {}).get(variant))
+
+
+def _by_variant(
+    found: Matrix, title: str, text: Callable[[Matrix, str, str], str | None], said: str | None = None
+) -> list[str]:
+    """Return a section with a table of variants and tasks; none if no cell has a text."""
+    rows = [
+        [variant, *(text(found, variant, task) or UNKNOWN for task in found.comparisons)] for variant in found.cells
+    ]
+    if all(cell == UNKNOWN for _, *cells in rows for cell in cells):
+        return []
+    return [title, table([['variant', *found.comparisons], *rows]), *([said] if said else [])]
+
+
+def _effects(found: Matrix) -> list[str]:
+    """Return the main effects and interactions of the factors, by task."""
+    measured = {task: effects(comparison) for task, comparison in found.comparisons.items()}
+    tables = [
+        (f'### {marked(task)}', table(of.table(places(found.comparisons[task])))) for task, of in measured.items() if of
+    ]
+    return ['## Effects of the factors', EFFECT, *chain(*tables)] if tables else []
 
 
 def _longer(found: Matrix) -> list[str]:
@@ -110,7 +186,7 @@ def _searched(found: Matrix) -> list[str]:
         for task, each in reordered.items()
     ]
     said = (
-        'The setting of each variant was searched first, on a separate seed. Number of pairs of variants in these runs '
+        'The setting of each variant was searched first, on other seeds. Number of pairs of variants in these runs '
         'whose order with one setting for all differs from the order with the best setting of each:'
     )
     return ['## Effect of the search', said, table([['task', 'pairs', *settings], *rows])]
