@@ -4,8 +4,8 @@ r"""Run a suite, several sweeps of the same variants or of published claims, and
 
 The report is a matrix of variants and sweeps, with a verdict on each claim. Each sweep has a subfolder of --workdir,
 and runs as in launch/sweep.py. A failed sweep does not stop the others. --page=FILE.md writes the results page, as in
-docs/results. --records=FILE.tar.xz keeps what reports need of finished runs, so that another machine continues from the
-file. --report reports on a suite of which some runs have not been made.
+docs/results, and --page=FILE.html the matrix as one file. --records=FILE.tar.xz keeps what reports need of finished
+runs, so that another machine continues from the file. --report reports on the finished runs, and starts none.
 
 python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
 python launch/suite.py --suite=experiments/suites/replications.py --workdir=runs/replications \
@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -27,6 +28,11 @@ from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file, require_folder
 from saccade.train.process.terminal import say
 from saccade.types import UserError
+
+if TYPE_CHECKING:
+    from saccade.analysis.report.matrix import Matrix
+    from saccade.analysis.report.replications import Replication
+    from saccade.sweep.suite import Suite
 
 SUITE = flags.DEFINE_string('suite', None, 'File with get_suite(); the shipped suites are in experiments/suites/.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The suite's folder; each sweep has a subfolder.")
@@ -39,7 +45,7 @@ JOBS = flags.DEFINE_integer(
 )
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE, options of sbatch: time in minutes, partition, ...')
-PAGE = flags.DEFINE_string('page', None, 'File for the results page, in Markdown.')
+PAGE = flags.DEFINE_multi_string('page', [], 'File for the results: a page, .md; the matrix, .html; its cells, .csv.')
 RECORDS = flags.DEFINE_string(
     'records', None, 'Archive of finished runs, .tar.xz: they are not repeated; it is written again at the end.'
 )
@@ -47,6 +53,7 @@ FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more m
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs of each sweep, and start nothing.')
 REPORT = flags.DEFINE_bool('report', False, 'Report on the finished runs of --workdir and --records, and start none.')
 
+KINDS = ('.md', '.html', '.csv')  # of --page
 _POLL = 0.2  # seconds between two looks at a sweep
 SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
 
@@ -64,7 +71,6 @@ def main(overrides: list[str]) -> None:
     from saccade.analysis.report.matrix import sweeps_in
     from saccade.analysis.report.matrix_files import matrix_report
     from saccade.analysis.report.replications import replications, shown
-    from saccade.analysis.report.standing import standing_page
     from saccade.sweep.archive import archive, restore
     from saccade.sweep.suite import Suite
     from saccade.train.process.processes import stop_signal
@@ -83,8 +89,10 @@ def main(overrides: list[str]) -> None:
         if overrides:
             raise UserError(f"'{overrides[0]}': has no effect with --report, which starts no run")
     require_folder('workdir', WORKDIR.value)
-    if PAGE.value:
-        require_file('page', PAGE.value)
+    for file in PAGE.value:
+        require_file('page', file)
+        if Path(file).suffix not in KINDS:
+            raise UserError(f'--page={file}: the name must end with {" or ".join(KINDS)}')
     if RECORDS.value:
         require_file('records', RECORDS.value)
     console, suite, folder = Console(highlight=False), Suite.of(SUITE.value), absolute(WORKDIR.value)
@@ -111,13 +119,26 @@ def main(overrides: list[str]) -> None:
         found.show(console)
         if decided:
             shown(decided).show(console)
-        if PAGE.value:
-            command = shlex.join(['python', *(flag for flag in sys.argv if flag != '--report')])
-            page = standing_page(found.matrix, suite, command, datetime.now().astimezone(), decided)
-            write_atomically(Path(PAGE.value), page)
-            say(console, PAGE.value)
+        for file in PAGE.value:
+            write_atomically(Path(file), _page(Path(file).suffix, found.matrix, suite, decided))
+            say(console, file)
     if unfinished:
         raise UserError(f'not finished: {", ".join(unfinished)}; the reasons are above. The same command continues')
+
+
+def _page(kind: str, found: 'Matrix', suite: 'Suite', decided: 'Sequence[Replication]') -> str:
+    """Return the results as the content of a file with this ending, one of KINDS."""
+    from saccade.analysis.report.matrix_files import published_page
+    from saccade.analysis.report.page import as_csv
+    from saccade.analysis.report.standing import standing_page
+
+    command, now = [flag for flag in sys.argv if flag != '--report'], datetime.now().astimezone()
+    kinds = {
+        '.md': lambda: standing_page(found, suite, shlex.join(['python', *command]), now, decided),
+        '.html': lambda: published_page(found, suite.title, now),
+        '.csv': lambda: as_csv(found.records()),
+    }
+    return kinds[kind]()
 
 
 def _status(command: Sequence[str], stopped: Callable[[], bool]) -> int:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from report_study import config, records, write_run, write_task
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
-from saccade.analysis.report.matrix_files import matrix_report
+from saccade.analysis.report.matrix_files import matrix_report, published_page
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.sweep.record import Sweep, SweepRun, read_sweep, write_sweep
 from saccade.types import UserError
@@ -92,6 +93,14 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
         f'figures/state-{number}.{kind}' for number in (0, 1) for kind in ('pdf', 'svg')
     }  # fmt: skip
     assert all((folder / 'report' / file).stat().st_size for file in drawn)
+
+
+def test_a_published_page_has_no_link_to_a_file(folder):
+    page = published_page(matrix(folder, StudyQuestion()), 'What can it do?', datetime(2026, 11, 28))
+    assert '<h1>What can it do?</h1>' in page
+    assert 'Computed on 28 November 2026.' in page
+    assert 'popovertarget="cell-1-1"' in page
+    assert {address for address in re.findall(r'(?:href|src)="([^"]*)"', page) if address[0] != '#'} == {'data:,'}
 
 
 def test_a_cell_opens_its_runs_with_their_curves_and_commands(folder):

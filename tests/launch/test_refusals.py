@@ -60,6 +60,9 @@ FLAGS = [
     ('scaling', (CONFIG, '--axis=tensor'), 'use one of data, fsdp, expert'),
     ('suite', (RUN,), 'give --suite=FILE and --workdir=FOLDER'),
     ('suite', (SUITE, RUN, '--page=no/page.md'), 'there is no folder'),
+    ('suite', (SUITE, RUN, '--page=page.txt'), 'the name must end with .md or .html or .csv'),
+    ('suite', (SUITE, RUN, '--report', '--jobs=2'), '--jobs has no effect with --report'),
+    ('suite', (SUITE, RUN, '--report', '--config.steps=3'), 'has no effect with --report, which starts no run'),
     ('suite', (SUITE, RUN, '--size=few', '--budget=9'), 'give --budget or --size, not both'),
     (
         'train',

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.critical import Critical, over_tasks
-from saccade.analysis.report.effects import levels_of
+from saccade.analysis.report.effects import effects, levels_of
 from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.runs import NothingLoggedError, left_out_words, read_study, runs_in
 from saccade.analysis.report.solved import solved_runs
@@ -149,6 +149,12 @@ class Matrix:
             for variant, standings in self.cells.items()
             for task, standing in standings.items()
         ]
+
+
+def effect_tables(found: Matrix) -> dict[str, list[list[str]]]:
+    """Return the effects of the factors as text, by task; tasks without factors are absent."""
+    measured = {task: (effects(comparison), places(comparison)) for task, comparison in found.comparisons.items()}
+    return {task: effect.table(digits) for task, (effect, digits) in measured.items() if effect}
 
 
 def sweeps_in(workdir: str | Path) -> list[Path]:

@@ -19,8 +19,9 @@ from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
 from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
-from saccade.analysis.report.matrix import Matrix, matrix, overview
+from saccade.analysis.report.matrix import Matrix, effect_tables, matrix, overview
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
+from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import FIGURES, report
 from saccade.paths import expanded
@@ -77,10 +78,36 @@ class MatrixPictures:
     states: Mapping[str, ReportPicture]
     lengths: Mapping[str, ReportPicture]
 
+    @classmethod
+    def of(cls, found: Matrix) -> 'MatrixPictures':
+        """Draw the pictures of a matrix."""
+        return cls(
+            picture_of_ranks(found.critical, found.places),
+            against_state(found.comparisons, found.places),
+            by_length(found.comparisons, found.places),
+        )
+
     def files(self) -> dict[str, bytes]:
         """Return the contents of a PDF and an SVG file of each picture, by the file's name."""
         drawn = filter(None, [self.ranks, *self.states.values(), *self.lengths.values()])
         return {name: content for picture in drawn for name, content in picture.files().items()}
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links of a page to files next to it. Attributes: folder of the page; reports, address of each sweep's report."""
+
+    folder: Path
+    reports: Mapping[str, str]
+
+    def of_run(self, trial: Trial) -> list[tuple[str, str]]:
+        """Return name and address of each file of a run."""
+        return page.links(trial, self.folder)
+
+
+def published_page(found: Matrix, title: str, now: datetime) -> str:
+    """Return the page as one file that can be published: it has no links to the runs."""
+    return _html(found, MatrixPictures.of(found), title, f'Computed on {now:%d %B %Y}.', None)
 
 
 def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path | None = None) -> MatrixReport:
@@ -104,15 +131,11 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
         for task, comparison in found.comparisons.items()
     }
     links = {task: quote(os.path.relpath(each.files[0], folder)) for task, each in reports.items()}
-    pictures = MatrixPictures(
-        picture_of_ranks(found.critical, found.places),
-        against_state(found.comparisons, found.places),
-        by_length(found.comparisons, found.places),
-    )
+    pictures = MatrixPictures.of(found)
     contents = {
-        folder / 'index.html': _html(found, pictures, links, folder, now),
+        folder / 'index.html': _html(found, pictures, found.folder.name, _source(found, now), Links(folder, links)),
         folder / 'report.md': _markdown(found, now),
-        folder / 'table.tex': _latex(found, now),
+        folder / 'table.tex': _latex(found, found.folder.name, _source(found, now)),
         folder / 'cells.csv': page.as_csv(found.records() or [{'variant': None}]),
     }
     figures = folder / FIGURES
@@ -124,25 +147,27 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
     return MatrixReport(found, tuple(contents), tuple(drawn))
 
 
-def _html(found: Matrix, pictures: MatrixPictures, reports: dict[str, str], folder: Path, now: datetime) -> str:
+def _html(found: Matrix, pictures: MatrixPictures, title: str, source: str, links: Links | None) -> str:
     environment = page.templates()
     return environment.get_template('matrix.html.jinja').render(
-        title=found.folder.name,
+        title=title,
         overview=overview(found),
         matrix=found,
-        latex=_latex(found, now),
+        latex=_latex(found, title, source),
         ranks=pictures.ranks,
         states=pictures.states,
         lengths=pictures.lengths,
+        effects=effect_tables(found),
+        effect=page.EFFECT,
         curves=seed_curves,
         glyphs=GLYPHS,
         hues=len(COLOURS),
-        reports=reports,
-        links=lambda trial: page.links(trial, folder),
+        reports=links.reports if links else {},
+        links=links.of_run if links else lambda _: [],
         number=page.number,
         tables=tables,
-        method=f'{METHOD} A cell opens its runs; each column links to the report of its sweep.',
-        source=_source(found, now),
+        method=f'{METHOD} A cell opens its runs{"; each column links to the report of its sweep" if links else ""}.',
+        source=source,
         **page.scripted(environment),
     )
 
@@ -153,8 +178,8 @@ def _markdown(found: Matrix, now: datetime) -> str:
     return '\n\n'.join([*parts, page.marked(_source(found, now))]) + '\n'
 
 
-def _latex(found: Matrix, now: datetime) -> str:
-    comments = [f'% {printable(line)}'.replace('\n', ' ') for line in (found.folder.name, _source(found, now))]
+def _latex(found: Matrix, title: str, source: str) -> str:
+    comments = [f'% {printable(line)}'.replace('\n', ' ') for line in (title, source)]
     return '\n'.join([*comments, page.tabular([*zip(*found.rows(), strict=True)])]) + '\n'
 
 

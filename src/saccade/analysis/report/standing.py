@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
-from saccade.analysis.report.effects import effects
 from saccade.analysis.report.lengths import lengths
-from saccade.analysis.report.matrix import Matrix, overview
+from saccade.analysis.report.matrix import Matrix, effect_tables, overview
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.page import EFFECT, SOLVED, marked, table
 from saccade.analysis.report.replications import Replication, claims_section
 from saccade.analysis.report.solved import solved_runs
-from saccade.analysis.report.tables import places
 from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
@@ -145,11 +143,8 @@ def _by_variant(
 
 def _effects(found: Matrix) -> list[str]:
     """Return the main effects and interactions of the factors, by task."""
-    measured = {task: effects(comparison) for task, comparison in found.comparisons.items()}
-    tables = [
-        (f'### {marked(task)}', table(of.table(places(found.comparisons[task])))) for task, of in measured.items() if of
-    ]
-    return ['## Effects of the factors', EFFECT, *chain(*tables)] if tables else []
+    sections = [(f'### {marked(task)}', table(rows)) for task, rows in effect_tables(found).items()]
+    return ['## Effects of the factors', EFFECT, *chain(*sections)] if sections else []
 
 
 def _longer(found: Matrix) -> list[str]:
