@@ -8,6 +8,7 @@ In CSV files, text that a spreadsheet would evaluate, such as =1+1, is preceded 
 
 python launch/report.py --workdir=runs/heads
 python launch/report.py --workdir=runs/heads --baseline=heads=1
+python launch/report.py --workdir=runs/heads --variants='heads=(1|8)$'
 """
 
 from absl import flags
@@ -25,6 +26,7 @@ BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Direction of the 
 BASELINE = flags.DEFINE_string(
     'baseline', None, "Add differences to, and multipliers over, this variant; default: the sweep's baseline."
 )
+VARIANTS = flags.DEFINE_string('variants', '', 'Only variants whose names match this regular expression.')
 OUT = flags.DEFINE_string('out', None, 'Output folder; default: the folder `report` in --workdir.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -33,7 +35,8 @@ def main(overrides: list[str]) -> None:
     """Write the report of a folder of runs, and print the ranking.
 
     Raises:
-        UserError: overrides are given, --workdir is missing, --baseline names no variant, or --out cannot be written.
+        UserError: overrides are given, --workdir is missing, --baseline or --variants name no variant, or --out cannot
+            be written.
     """
     from rich.console import Console
 
@@ -50,7 +53,7 @@ def main(overrides: list[str]) -> None:
     if OUT.value:
         require_folder('out', OUT.value)
     write = matrix_report if sweeps_in(WORKDIR.value) else report
-    question = StudyQuestion(METRIC.value, SPLIT.value, BEST.value, BASELINE.value)
+    question = StudyQuestion(METRIC.value, SPLIT.value, BEST.value, BASELINE.value, VARIANTS.value)
     found = write(WORKDIR.value, question, OUT.value)
     print(as_json(found.summary())) if JSON.value else found.show(Console())
 

@@ -13,6 +13,7 @@ from saccade.analysis.report.effects import effects
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.write import report
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, write_sweep
+from saccade.types import UserError
 
 # Luck of a seed that all cells share, and of each cell.
 SHARED = (0.00, 0.04, -0.03, 0.01, 0.02)
@@ -154,3 +155,19 @@ def test_a_verdict_is_by_one_sided_bounds_of_95_percent(tmp_path):
     main, _ = effects(compare(read_study(runs), StudyQuestion())).effects
     assert main.interval.low < -0.05  # of the interval with two sides, which would not exclude the margin
     assert main.verdict == 'not worse'
+
+
+def test_effects_of_some_variants_are_means_over_these(tmp_path):
+    study = read_study(write(tmp_path / 'sweep', CELLS, ('mixer', 'convolution')))
+    study = replace(study, primary=PrimaryComparison('accuracy', 'delta,off', 0.05))
+    question = StudyQuestion(metric='accuracy', only='^attention')
+    compared = compare(study, question)
+    (effect, _) = effects(compared).effects
+    attention = change(CELLS, 'attention,on', 'attention,off')
+    assert (effect.factor, effect.level, effect.within) == ('convolution', 'on', None)
+    assert effect.change == pytest.approx(sum(attention) / 3)
+    assert compared.over is None  # the sweep's baseline is not among them
+    with pytest.raises(UserError, match='--variants=lstm: no variant matches; there are attention,off, attention,on'):
+        compare(study, replace(question, only='lstm'))
+    with pytest.raises(UserError, match=r'--variants=\(: not a regular expression'):
+        compare(study, replace(question, only='('))

@@ -3,6 +3,7 @@
 """Comparison of variants: means over seeds with intervals, and costs."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,12 +34,14 @@ class StudyQuestion:
             metric of their checkpoints, or loss.
         best: direction of the metric; None: as declared by the runs.
         over: baseline variant; None: the sweep's own, if it has one.
+        only: regular expression of the names of the variants to compare; '' for all.
     """
 
     metric: str | None = None
     split: str = PRIMARY_SPLIT
     best: Best | None = None
     over: str | None = None
+    only: str = ''
 
 
 @dataclass(frozen=True)
@@ -185,9 +188,10 @@ def compare(study: Study, question: StudyQuestion) -> Comparison:
     """Rank the variants of a study.
 
     Raises:
-        UserError: no run logs this split or metric, `over` names no variant, or neither the runs nor the question give
-            the direction of the metric.
+        UserError: no run logs this split or metric, `over` names no variant, `only` matches none, or neither the runs
+            nor the question give the direction of the metric.
     """
+    study = _only(study, question.only)
     over = question.over or study.primary.baseline
     metric = _metric(study, question)
     declared = _declared(study.trials, metric, question.best)
@@ -218,6 +222,22 @@ def compare(study: Study, question: StudyQuestion) -> Comparison:
     measured = tuple(_measured(standings, declared))
     baseline = _baseline(study.trials, metric)
     return Comparison(study, question.split, declared, tuple(fields), measured, baseline, over)
+
+
+def _only(study: Study, pattern: str) -> Study:
+    """Return the study of the variants whose names match; without its baseline, if that is not among them."""
+    if not pattern:
+        return study
+    try:
+        trials = tuple(trial for trial in study.trials if re.search(pattern, trial.variant))
+    except re.error as error:
+        raise UserError(f'--variants={pattern}: not a regular expression: {error}') from None
+    names = {trial.variant for trial in trials}
+    if not names:
+        there = ', '.join(dict.fromkeys(trial.variant for trial in study.trials))
+        raise UserError(f'--variants={pattern}: no variant matches; there are {there}')
+    primary = study.primary if study.primary.baseline in names else replace(study.primary, baseline=None)
+    return replace(study, trials=trials, primary=primary)
 
 
 def _metric(study: Study, question: StudyQuestion) -> str:

@@ -126,7 +126,7 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
     reports = {
         task: report(
             comparison.study.folder,
-            StudyQuestion(comparison.metric, comparison.split, comparison.best, comparison.over),
+            StudyQuestion(comparison.metric, comparison.split, comparison.best, comparison.over, question.only),
         )
         for task, comparison in found.comparisons.items()
     }
