@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives of finished runs: what is put back, and what is refused."""
 
+import json
 import tarfile
 
 import pytest
@@ -49,11 +50,30 @@ def test_equal_runs_give_equal_bytes(study, tmp_path):
 
 def test_paths_below_the_current_folder_are_relative(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (study / 'recall/a/provenance.jsonl').write_text(f'{{"command": "{tmp_path}/launch/train.py --workdir={study}/a"}}')
+    (study / 'recall/a/config.json').write_text(f'{{"path": "{tmp_path}/data.txt"}}')
     archive(study, tmp_path / 'runs.tar.xz')
     restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
-    kept = (tmp_path / 'there/recall/a/provenance.jsonl').read_text()
-    assert kept == '{"command": "launch/train.py --workdir=here/a"}'
+    assert (tmp_path / 'there/recall/a/config.json').read_text() == '{"path": "data.txt"}'
+
+
+@pytest.mark.parametrize(
+    ('program', 'portable'),
+    [
+        ('/opt/envs/a/bin/python3.13 -P /home/me/saccade/launch/train.py', 'python -P launch/train.py'),
+        ('/home/me/.venv/bin/saccade train', 'saccade train'),
+    ],
+)
+def test_commands_have_no_paths_of_the_machine(study, tmp_path, program, portable):
+    given = [{'commit': 'abc', 'command': f"{program} --config=a.py --workdir=/home/me/runs/a '--config.b=[1, 2]'"}, {}]
+    lines = '\n'.join(map(json.dumps, given))
+    (study / 'recall/a/provenance.jsonl').write_text(lines + '\n')
+    archive(study, tmp_path / 'runs.tar.xz')
+    restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
+    first, second = map(json.loads, (tmp_path / 'there/recall/a/provenance.jsonl').read_text().splitlines())
+    command = f"{portable} --config=a.py --workdir=runs/recall/a '--config.b=[1, 2]'"
+    assert (first, second) == ({'commit': 'abc', 'command': command}, {})
+    archive(tmp_path / 'there', tmp_path / 'again.tar.xz')
+    assert (tmp_path / 'runs.tar.xz').read_bytes() == (tmp_path / 'again.tar.xz').read_bytes()
 
 
 def test_what_is_there_stays(study, tmp_path):

@@ -7,10 +7,13 @@ without checkpoints, and the launch starts the others. Equal runs give equal byt
 """
 
 import io
+import json
+import shlex
 import tarfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from saccade.sweep.record import read_sweep, sweep_file
+from saccade.train.log.provenance import read
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import UserError
 
@@ -18,7 +21,8 @@ from saccade.types import UserError
 def archive(folder: Path, file: Path) -> int:
     """Write the records of all sweeps below a folder to a `.tar.xz` file; return the number of finished runs.
 
-    Paths below the current folder become relative to it: the file may be published, and belongs to no machine.
+    Commands have no paths of the machine, and paths below the current folder become relative to it, since the file may
+    be published.
 
     Raises:
         UserError: a sweep's record is damaged, or the file cannot be written.
@@ -30,7 +34,7 @@ def archive(folder: Path, file: Path) -> int:
     with tarfile.open(fileobj=buffer, mode='w:xz') as tar:
         for path in sorted(records):
             entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            content = path.read_bytes().replace(here, b'')
+            content = _portable(path, folder).replace(here, b'')
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
     write_atomically(file, buffer.getvalue())
@@ -60,6 +64,31 @@ def restore(file: Path, folder: Path) -> None:
             if path.parent not in there:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, content)
+
+
+def _portable(path: Path, folder: Path) -> bytes:
+    """Return the content of a record; of the starts of a run, with commands that can be repeated on another machine."""
+    run, content = Workdir(path.parent), path.read_bytes()
+    if path != run.provenance:
+        return content
+    starts = [
+        start | {'command': _command(start['command'], run.path.relative_to(folder))} if 'command' in start else start
+        for start in read(path)
+    ]
+    return ''.join(f'{json.dumps(start)}\n' for start in starts).encode()
+
+
+def _command(command: str, run: Path) -> str:
+    """Return a command without the paths of its machine. Args: run, its folder in the archive."""
+    program, *words = shlex.split(command)
+    name = PurePath(program).name
+    return shlex.join(['python' if name.startswith('python') else name, *(_word(word, run) for word in words)])
+
+
+def _word(word: str, run: Path) -> str:
+    if word.startswith('--workdir='):
+        return f'--workdir={Path("runs") / run}'
+    return '/'.join(PurePath(word).parts[-2:]) if word.startswith('/') and word.endswith('.py') else word
 
 
 def _files(run: Path) -> tuple[Path, ...]:
