@@ -149,3 +149,11 @@ def test_it_has_seeds_solved_and_the_effects_of_factors(crossed):
 def test_it_has_the_settings_that_were_chosen(page):
     assert '## Chosen settings\n\n| variant | parity | recall |' in page
     assert '| delta | rate=2 | — |' in page
+
+
+def test_some_variants_have_their_part_of_the_search(page, tmp_path):
+    found = matrix(tmp_path / 'suite', StudyQuestion(only='delta'))
+    assert {*found.cells} == {'delta'}
+    some = standing_page(found, Suite('What can it do?', ()), COMMAND, datetime(2026, 11, 25))
+    assert '| delta | rate=2 | — |' in some
+    assert '| soft' not in some

@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -185,7 +185,7 @@ class TuningSearch:
         for tuning in self.rounds.values():
             searched = read_sweep(tuning.comparison.study.folder)
             names = {_point(run): run.variant for run in searched.runs}
-            for run in sweep.runs:
+            for run in (each for each in sweep.runs if each.variant in found):
                 name = names.get(_point(run), '')
                 found[run.variant] = name.removeprefix(f'{run.variant},') or found[run.variant]
         return found
@@ -262,13 +262,20 @@ def tuning(study: Study, variants: Sequence[str], question: StudyQuestion) -> Tu
     Raises:
         UserError: no run logs the metric.
     """
+    owners = {trial.variant: _owner(trial.variant, variants) for trial in study.trials}
+    study = replace(study, trials=tuple(trial for trial in study.trials if owners[trial.variant]))
     comparison = compare(study, question)
     means = {standing.variant: standing.mean for standing in comparison.standings if standing.complete}
     found: dict[str, dict[str, float | None]] = {variant: {} for variant in variants}
-    for name in dict.fromkeys(trial.variant for trial in study.trials):
-        variant = max((each for each in variants if name.startswith(f'{each},')), key=len)
-        found[variant][name.removeprefix(f'{variant},')] = means.get(name)
+    for name, variant in owners.items():
+        if variant:
+            found[variant][name.removeprefix(f'{variant},')] = means.get(name)
     return Tuning(comparison, found)
+
+
+def _owner(name: str, variants: Sequence[str]) -> str:
+    """Return the variant that a run of the search belongs to; '' if it is not among these."""
+    return max((each for each in variants if name.startswith(f'{each},')), key=len, default='')
 
 
 def search_of(comparison: Comparison) -> TuningSearch | None:
