@@ -10,6 +10,7 @@ from scipy import stats
 
 from saccade.analysis.report.compare import StudyQuestion, compare
 from saccade.analysis.report.effects import effects
+from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.write import report
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, write_sweep
@@ -171,3 +172,21 @@ def test_effects_of_some_variants_are_means_over_these(tmp_path):
         compare(study, replace(question, only='lstm'))
     with pytest.raises(UserError, match=r'--variants=\(: not a regular expression'):
         compare(study, replace(question, only='('))
+
+
+def test_the_interval_of_a_difference_of_accuracies_is_within_1(tmp_path):
+    cells = {
+        'soft,off': (0.0, 0.1, 0.0),
+        'soft,on': (1.0, 0.1, 1.0),
+        'delta,off': (0.0, 0.0, 0.1),
+        'delta,on': (0.9, 1.0, 0.9),
+    }
+    folder = write(tmp_path / 'sweep', cells, ('mixer', 'convolution'))
+    compared = compare(read_study(folder), StudyQuestion(metric='accuracy', over='soft,off'))
+    wide = next(each for each in effects(compared).effects if (each.level, each.within) == ('on', 'soft'))
+    assert (wide.interval.low, wide.interval.high) == (-1.0, 1.0)
+    spans = [row.difference_interval for row in compared.ranked[1:]] + [
+        row.bounds for row in margin_test(compared).rows
+    ]
+    assert all(-1 <= span.low <= span.high <= 1 for span in filter(None, spans))
+    assert any(span.low == -1 or span.high == 1 for span in filter(None, spans))

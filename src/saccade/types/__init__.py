@@ -25,7 +25,7 @@ _NAMES = {
         'QueryIndex Real Scores State Table Tokens Values'
     ),
     'part': 'Part',
-    'metric': 'Best declares fraction Metric',
+    'metric': 'Best declares difference fraction Metric',
     'result': 'require_result',
     'scales': 'Scales is_zero',
     'context': 'ONE_SEGMENT LayerContext Source',

@@ -41,6 +41,14 @@ class Metric:
         return replace(self, name=f'{self.name}_{suffix}')
 
 
+def difference(metric: Metric) -> Metric:
+    """Return the declaration of the difference of two values of a metric, which lies within the length of its range."""
+    if metric.low is None or metric.high is None:
+        return replace(metric, low=None, high=None)
+    most = metric.high - metric.low
+    return replace(metric, low=-most, high=most)
+
+
 def fraction(name: str, among: Literal['', 'batch', 'split'] = '') -> Metric:
     """Return the declaration of a share between 0 and 1 for which higher is better, such as an accuracy."""
     return Metric(name, 'highest', 0.0, 1.0, among=among)

@@ -16,7 +16,7 @@ from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, NothingLoggedError, Record, Study, Trial
 from saccade.nearest import listed, nearest
 from saccade.train.log.log import OUTCOME
-from saccade.types import Best, Metric, UserError
+from saccade.types import Best, Metric, UserError, difference
 
 PICTURED = 12  # maximum variants that are distinguishable in one picture
 PRIMARY_SPLIT = 'validation'
@@ -291,7 +291,7 @@ def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]
 
 
 def bounded(metric: Metric, interval: Interval | None) -> Interval | None:
-    """Return an interval of a mean, clipped to the range of the metric."""
+    """Return an interval of a mean of the metric, or of its differences, clipped to its range."""
     if interval is None:
         return None
     low = interval.low if metric.low is None else max(interval.low, metric.low)
@@ -357,15 +357,15 @@ def _measured(standings: Sequence[RankedVariant], metric: Metric) -> Iterator[Ra
     differences = difference_intervals(scores, best=0) if scores else []
     for standing, interval, span in zip(standings, intervals, differences, strict=False):
         mean = _mean(standing.scores.values())
-        difference = None if standing.place == 1 else mean - _mean(scores[0].values())
+        change = None if standing.place == 1 else mean - _mean(scores[0].values())
         # The remaining seeds of an incomplete variant are a biased sample.
         unclear = standing.complete and standings[0].complete and span is not None and span.holds(0.0)
         yield replace(
             standing,
             mean=mean,
             interval=bounded(metric, interval),
-            difference=difference,
-            difference_interval=span,
+            difference=change,
+            difference_interval=bounded(difference(metric), span),
             seeds_to_tell=seeds_to_tell(standing.scores, scores[0]) if unclear else None,
         )
     yield from standings[len(scores) :]

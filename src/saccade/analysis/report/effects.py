@@ -18,11 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.analysis.report.compare import Comparison
+from saccade.analysis.report.compare import Comparison, bounded
 from saccade.analysis.report.interval import Interval, Values, mean_intervals
 from saccade.analysis.report.margin import verdicts
 from saccade.analysis.report.tables import with_interval
 from saccade.analysis.report.words import UNKNOWN
+from saccade.types import difference
 
 Cell = tuple[str, ...]  # a level of each factor
 
@@ -127,10 +128,13 @@ def _of(comparison: Comparison, factor: str, changes: Mapping[str, Mapping[Cell,
         main = np.mean([*by_others.values()], axis=0)
         within = {others[0]: change for others, change in by_others.items() if len(others) == 1}
         values, apart = [main, *within.values()], [change - main for change in within.values()]
-        measured = zip(values, mean_intervals(values), verdicts(comparison, values), strict=True)
+        change = difference(comparison.declared)
+        spans = [bounded(change, span) for span in mean_intervals(values)]
+        measured = zip(values, spans, verdicts(comparison, values), strict=True)
         (_, span, verdict), *rest = measured
         yield Effect(factor, level, None, float(main.mean()), span, None, None, len(main), verdict)
-        parts = zip(within, rest, apart, mean_intervals(apart), strict=True)
-        for other, (change, span, verdict), more, spread in parts:
-            mean = float(change.mean())
-            yield Effect(factor, level, other, mean, span, float(more.mean()), spread, len(change), verdict)
+        spreads = [bounded(difference(change), spread) for spread in mean_intervals(apart)]
+        parts = zip(within, rest, apart, spreads, strict=True)
+        for other, (here, span, verdict), more, spread in parts:
+            mean = float(here.mean())
+            yield Effect(factor, level, other, mean, span, float(more.mean()), spread, len(here), verdict)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from saccade.analysis.report.compare import PICTURED, PRIMARY_SPLIT, Comparison, RankedVariant
+from saccade.analysis.report.compare import PICTURED, PRIMARY_SPLIT, Comparison, RankedVariant, bounded
 from saccade.analysis.report.drawing import (
     FAINT,
     NARROW,
@@ -41,6 +41,7 @@ from saccade.analysis.report.drawing import (
 )
 from saccade.analysis.report.interval import Interval, Values, difference_intervals, mean_intervals
 from saccade.analysis.report.words import UNKNOWN, counted, decimals, fixed, metric_name
+from saccade.types import difference
 
 FEWEST = 5  # minimum seeds of a verdict
 LEVEL = 0.95  # of each bound
@@ -115,7 +116,8 @@ def margin_test(comparison: Comparison) -> MarginTest | None:
         return MarginTest(said, baseline.variant, comparison.metric)
     others = [row for row in comparison.ranked if row is not baseline]
     bounds = difference_intervals([baseline.scores, *(row.scores for row in others)], best=0, level=2 * LEVEL - 1)[1:]
-    rows = [_compared(comparison.loss, row, baseline, span) for row, span in zip(others, bounds, strict=True)]
+    spans = [bounded(difference(comparison.declared), span) for span in bounds]
+    rows = [_compared(comparison.loss, row, baseline, span) for row, span in zip(others, spans, strict=True)]
     return MarginTest(_said(comparison, rows), baseline.variant, comparison.metric, rows, comparison.loss)
 
 
