@@ -63,10 +63,8 @@ class PredictsAhead(PredictsTokens):
 
     trains: ClassVar[tuple[type, str]] = (HasHeadsAhead, 'a decoder with heads for later tokens')
 
-    @property
-    def reports(self) -> tuple[Metric, ...]:
-        """Metrics of the next token, and of each later one; the bare loss is L_1, in training."""
-        own = super().reports
+    def at_each_distance(self, own: tuple[Metric, ...]) -> tuple[Metric, ...]:
+        """Return metrics of the next token, and those of each later one; the bare loss is L_1, in training."""
         later = (each.prefixed(f'ahead_{distance}') for distance in self.distances[1:] for each in own)
         return *own, replace(LOSS, name=self.bare), *later
 
@@ -107,6 +105,11 @@ class PredictsAhead(PredictsTokens):
 class MultiTokenPrediction(PredictsAhead, CausalLM):
     """Multi-token prediction of texts. Attributes: as in `PredictsAhead` and `task.base:PredictsTokens`."""
 
+    @property
+    def reports(self) -> tuple[Metric, ...]:
+        """Metrics of the next token, and of each later one."""
+        return self.at_each_distance(CausalLM.reports)
+
     def scored(self, scores: TokenScores, labels: Labels) -> dict[str, Total]:
         """Return totals over the targets: `loss` in nats, and `accuracy`."""
         return over_targets(scores.losses, scores.hits, (labels != IGNORED).astype(jnp.float32))
@@ -128,6 +131,11 @@ class MultiTokenAnswering(PredictsAhead, Answering):
     def __post_init__(self) -> None:
         if self.answers is not None:
             raise UserError('task.answers: must be None, as heads for later answers predict at all places')
+
+    @property
+    def reports(self) -> tuple[Metric, ...]:
+        """Metrics of the answer at each place, and of each later one."""
+        return self.at_each_distance(Answering.reports)
 
     def scored(self, scores: TokenScores, labels: Labels) -> dict[str, Total]:
         """Return the totals of `answered`."""
