@@ -64,7 +64,7 @@ class PredictsAhead(PredictsTokens):
     trains: ClassVar[tuple[type, str]] = (HasHeadsAhead, 'a decoder with heads for later tokens')
 
     def at_each_distance(self, own: tuple[Metric, ...]) -> tuple[Metric, ...]:
-        """Return metrics of the next token, and those of each later one; the bare loss is L_1, in training."""
+        """Return the metrics of the next token and of each later one; the bare loss is L_1, in training."""
         later = (each.prefixed(f'ahead_{distance}') for distance in self.distances[1:] for each in own)
         return *own, replace(LOSS, name=self.bare), *later
 
@@ -115,7 +115,7 @@ class MultiTokenPrediction(PredictsAhead, CausalLM):
         return over_targets(scores.losses, scores.hits, (labels != IGNORED).astype(jnp.float32))
 
     def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
-        """Return totals over targets: `loss` and `accuracy` of the next token, and those of each head."""
+        """Return totals over targets: `loss` and `accuracy` of the next token, then of each head."""
         labels = jnp.where(is_target(batch), batch['tokens'][:, 1:], IGNORED)
         return self.by_distance(forward, batch['tokens'][:, :-1], context_of_inputs(batch), labels)
 
@@ -142,7 +142,7 @@ class MultiTokenAnswering(PredictsAhead, Answering):
         return answered(scores, labels)
 
     def totals(self, forward: Forward, batch: Batch) -> dict[str, Total]:
-        """Return the totals of `answered`, of the answer at each place and of those after it."""
+        """Return the totals of `answered`, by distance."""
         return self.by_distance(forward, batch['tokens'], context_of(batch), batch['labels'])
 
 
