@@ -122,8 +122,8 @@ def crossed(tmp_path):
     found = matrix(tmp_path / 'suite', StudyQuestion())
 
     def page(control):
-        tasks = (SuiteTask('recall', 'base.py', str(source), (), None, control=control),)
-        return standing_page(found, Suite('What can it do?', tasks), COMMAND, datetime(2026, 11, 25))
+        tasks = [SuiteTask(name, 'base.py', str(source), (), None, control=control) for name in ('recall', 'parity')]
+        return standing_page(found, Suite('What can it do?', tuple(tasks)), COMMAND, datetime(2026, 11, 25))
 
     return page
 
@@ -135,6 +135,11 @@ def test_a_task_is_evidence_if_four_of_five_seeds_of_its_control_solve_it(crosse
     assert 'Positive controls' not in crossed(None)
     with pytest.raises(UserError, match='recall: the control is lstm, but the sweep has'):
         crossed('lstm')
+
+
+def test_it_names_the_tasks_without_a_result(crossed, page):
+    assert '\n4 variants in 1 sweep. Without a result yet: parity.\n' in crossed(None)
+    assert 'Without a result yet' not in page
 
 
 def test_it_has_seeds_solved_and_the_effects_of_factors(crossed):
