@@ -135,7 +135,7 @@ def _page(kind: str, found: 'Matrix', suite: 'Suite', decided: 'Sequence[Replica
     command, now = [flag for flag in sys.argv if flag != '--report'], datetime.now().astimezone()
     kinds = {
         '.md': lambda: standing_page(found, suite, shlex.join(['python', *command]), now, decided),
-        '.html': lambda: published_page(found, suite.title, now),
+        '.html': lambda: published_page(found, suite, now),
         '.csv': lambda: as_csv(found.records()),
     }
     return kinds[kind]()

@@ -18,6 +18,7 @@ from saccade.analysis.report.matrix import matrix, overview, sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report, published_page
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.sweep.record import Sweep, SweepRun, read_sweep, write_sweep
+from saccade.sweep.suite import Suite, SuiteTask
 from saccade.types import UserError
 
 ACCURACIES = {
@@ -96,7 +97,9 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
 
 
 def test_a_published_page_has_no_link_to_a_file(folder):
-    page = published_page(matrix(folder, StudyQuestion()), 'What can it do?', datetime(2026, 11, 28))
+    tasks = tuple(SuiteTask(name, 'a.py', 'b.py', (), None) for name in ('copying', 'parity', 'recall'))
+    page = published_page(matrix(folder, StudyQuestion()), Suite('What can it do?', tasks), datetime(2026, 11, 28))
+    assert '3 variants in 2 sweeps. Without a result yet: recall.' in page
     assert '<h1>What can it do?</h1>' in page
     assert 'Computed on 28 November 2026.' in page
     assert 'popovertarget="cell-1-1"' in page

@@ -122,7 +122,7 @@ class MultiTokenDecoder(Decoder):
     def projection_ahead(
         self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None
     ) -> OutputProjection:
-        """Return the hidden states of the decoder, then those of each head, [B (1 + n) T D], with their projection."""
+        """Return the hidden states of the decoder, then of each head, [B (1 + n) T D], with their projection."""
         x, context, table = self._inputs(tokens, context, train, table)
         embedded, context = self._entering(x, context)
         own = {'block': self.ahead['block'] or self.blocks[-1], 'norm': self.ahead['norm'] or self.norm}
@@ -146,5 +146,5 @@ def _with_later(context: LayerContext, distance: int) -> LayerContext:
 
 
 def _ahead(x: Array, distance: int) -> Array:
-    """Return what is `distance` places later in the row; the last places have the first of the row."""
+    """Return the entries `distance` places later in the row; the last places get the first entries of the row."""
     return jnp.roll(x, -distance, axis=1)

@@ -25,6 +25,7 @@ from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, amount, counted, fixed
 from saccade.sweep.record import read_sweep, sweep_file
+from saccade.sweep.suite import Suite
 from saccade.train.workdir import absolute
 from saccade.types import UserError
 
@@ -202,3 +203,9 @@ def overview(found: Matrix) -> str:
     sweeps = counted(tasks, 'sweep')
     size = f'{counted(variants, "variant")} in {sweeps}.' if variants else f'{sweeps} without a finished run.'
     return f'{size}{others}'
+
+
+def overview_of(found: Matrix, suite: Suite) -> str:
+    """Summarise the matrix of a suite, with the tasks that have no result."""
+    names = [task.name for task in suite.tasks if task.name not in found.comparisons]
+    return f'{overview(found)} Without a result yet: {", ".join(names)}.' if names else overview(found)

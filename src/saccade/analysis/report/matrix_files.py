@@ -19,12 +19,13 @@ from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
 from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
-from saccade.analysis.report.matrix import Matrix, effect_tables, matrix, overview
+from saccade.analysis.report.matrix import Matrix, effect_tables, matrix, overview, overview_of
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import FIGURES, report
 from saccade.paths import expanded
+from saccade.sweep.suite import Suite
 from saccade.train.process.terminal import printable, say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
@@ -105,9 +106,10 @@ class Links:
         return page.links(trial, self.folder)
 
 
-def published_page(found: Matrix, title: str, now: datetime) -> str:
+def published_page(found: Matrix, suite: Suite, now: datetime) -> str:
     """Return the page as one file that can be published: it has no links to the runs."""
-    return _html(found, MatrixPictures.of(found), title, f'Computed on {now:%d %B %Y}.', None)
+    texts = suite.title, overview_of(found, suite), f'Computed on {now:%d %B %Y}.'
+    return _html(found, MatrixPictures.of(found), texts, None)
 
 
 def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path | None = None) -> MatrixReport:
@@ -133,7 +135,9 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
     links = {task: quote(os.path.relpath(each.files[0], folder)) for task, each in reports.items()}
     pictures = MatrixPictures.of(found)
     contents = {
-        folder / 'index.html': _html(found, pictures, found.folder.name, _source(found, now), Links(folder, links)),
+        folder / 'index.html': _html(
+            found, pictures, (found.folder.name, overview(found), _source(found, now)), Links(folder, links)
+        ),
         folder / 'report.md': _markdown(found, now),
         folder / 'table.tex': _latex(found, found.folder.name, _source(found, now)),
         folder / 'cells.csv': page.as_csv(found.records() or [{'variant': None}]),
@@ -147,11 +151,13 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
     return MatrixReport(found, tuple(contents), tuple(drawn))
 
 
-def _html(found: Matrix, pictures: MatrixPictures, title: str, source: str, links: Links | None) -> str:
+def _html(found: Matrix, pictures: MatrixPictures, texts: tuple[str, str, str], links: Links | None) -> str:
+    """Return the page. Args: texts, its title, its first sentence and its last."""
+    title, lead, source = texts
     environment = page.templates()
     return environment.get_template('matrix.html.jinja').render(
         title=title,
-        overview=overview(found),
+        overview=lead,
         matrix=found,
         latex=_latex(found, title, source),
         ranks=pictures.ranks,

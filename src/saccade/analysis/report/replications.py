@@ -16,9 +16,9 @@ is no correction for the number of claims.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
+from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, bounded, compare
 from saccade.analysis.report.figures import Table
 from saccade.analysis.report.interval import Interval, difference_intervals
 from saccade.analysis.report.margin import exact, undecided
@@ -28,7 +28,7 @@ from saccade.analysis.report.tables import with_interval
 from saccade.analysis.report.words import counted, decimals, metric_name
 from saccade.sweep.record import read_sweep
 from saccade.sweep.suite import Claim, Suite, SuiteTask
-from saccade.types import UserError
+from saccade.types import UserError, difference
 
 VERDICTS = ('confirmed', 'contradicted', 'inconclusive', 'not run')
 
@@ -110,9 +110,9 @@ def _contrasts(task: SuiteTask, comparison: Comparison) -> Iterator[Contrast]:
             where = '' if split == 'validation' else f', {split.replace("_", " ")}'
             label = f'{claim.better} minus {worse}{where}'
             sign = 1 if found.best == 'highest' else -1
-            yield _contrast(
-                label, claim, [rows[claim.better], rows[worse]], [scores[claim.better], scores[worse]], sign
-            )
+            both = [rows[claim.better], rows[worse]], [scores[claim.better], scores[worse]]
+            contrast, change = _contrast(label, claim, *both, sign), difference(found.declared)
+            yield replace(contrast, bounds=bounded(difference(change) if before else change, contrast.bounds))
 
 
 def _scores(row: RankedVariant, before: Comparison | None) -> Mapping[int, float]:

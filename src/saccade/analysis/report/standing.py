@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import chain
 
 from saccade.analysis.report.lengths import lengths
-from saccade.analysis.report.matrix import Matrix, effect_tables, overview
+from saccade.analysis.report.matrix import Matrix, effect_tables, overview_of
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.page import EFFECT, SOLVED, marked, table
 from saccade.analysis.report.replications import Replication, claims_section
@@ -60,7 +60,7 @@ def standing_page(found: Matrix, suite: Suite, command: str, now: datetime, deci
         '\n\n'.join(
             [
                 f'# {marked(suite.title)}',
-                marked(f'{overview(found)}{_missing(found, suite)}'),
+                marked(overview_of(found, suite)),
                 f'```shell\n{command}\n```',
                 *_provenance(found),
                 marked(f'{_work(found)} Made on {now:%d %B %Y}.'),
@@ -93,12 +93,6 @@ def _work(found: Matrix) -> str:
     runs = [run for sweep in _sweeps(found) for run in sweep.runs if run.status == 'finished']
     hours = sum(run.seconds or 0.0 for run in runs) / 3600
     return f'{counted(len(runs), "run")}, including searches, took {hours:.1f} hours of one process.'
-
-
-def _missing(found: Matrix, suite: Suite) -> str:
-    """Return a sentence with the tasks of the suite that have no result; empty if all have."""
-    names = [task.name for task in suite.tasks if task.name not in found.comparisons]
-    return f' Without a result yet: {", ".join(names)}.' if names else ''
 
 
 def _controls(found: Matrix, suite: Suite) -> list[str]:
