@@ -4,8 +4,9 @@ r"""Run a suite, several sweeps of the same variants or of published claims, and
 
 The report is a matrix of variants and sweeps, with a verdict on each claim. Each sweep has a subfolder of --workdir,
 and runs as in launch/sweep.py. A failed sweep does not stop the others. --page=FILE.md writes the results page, as in
-docs/results, and --page=FILE.html the matrix as one file. --records=FILE.tar.xz keeps what reports need of finished
-runs, so that another machine continues from the file. --report reports on the finished runs, and starts none.
+docs/results; --page=FILE.html, the matrix as one file; --page=FILE.svg, the scores by two crossed factors.
+--records=FILE.tar.xz keeps what reports need of finished runs, so that another machine continues from the file.
+--report reports on the finished runs, and starts none.
 
 python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
 python launch/suite.py --suite=experiments/suites/replications.py --workdir=runs/replications \
@@ -45,7 +46,9 @@ JOBS = flags.DEFINE_integer(
 )
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE, options of sbatch: time in minutes, partition, ...')
-PAGE = flags.DEFINE_multi_string('page', [], 'File for the results: a page, .md; the matrix, .html; its cells, .csv.')
+PAGE = flags.DEFINE_multi_string(
+    'page', [], 'File for the results: a page, .md; the matrix, .html; its cells, .csv; its factors drawn, .svg.'
+)
 RECORDS = flags.DEFINE_string(
     'records', None, 'Archive of finished runs, .tar.xz: they are not repeated; it is written again at the end.'
 )
@@ -53,7 +56,7 @@ FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more m
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs of each sweep, and start nothing.')
 REPORT = flags.DEFINE_bool('report', False, 'Report on the finished runs of --workdir and --records, and start none.')
 
-KINDS = ('.md', '.html', '.csv')  # of --page
+KINDS = ('.md', '.html', '.csv', '.svg')  # of --page
 _POLL = 0.2  # seconds between two looks at a sweep
 SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
 
@@ -128,7 +131,7 @@ def main(overrides: list[str]) -> None:
 
 def _page(kind: str, found: 'Matrix', suite: 'Suite', decided: 'Sequence[Replication]') -> str:
     """Return the results as the content of a file with this ending, one of KINDS."""
-    from saccade.analysis.report.matrix_files import published_page
+    from saccade.analysis.report.matrix_files import published_page, published_picture
     from saccade.analysis.report.page import as_csv
     from saccade.analysis.report.standing import standing_page
 
@@ -137,6 +140,7 @@ def _page(kind: str, found: 'Matrix', suite: 'Suite', decided: 'Sequence[Replica
         '.md': lambda: standing_page(found, suite, shlex.join(['python', *command]), now, decided),
         '.html': lambda: published_page(found, suite, now),
         '.csv': lambda: as_csv(found.records()),
+        '.svg': lambda: published_picture(found),
     }
     return kinds[kind]()
 

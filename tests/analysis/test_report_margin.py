@@ -27,13 +27,15 @@ from saccade.types import UserError
 STUDIES = 2000
 NOISE = (-0.004, 0.001, 0.002, -0.002, 0.003)  # of a difference by seed; its one-sided half-width is below 0.005
 LUCK = (0.03, -0.05, 0.01, 0.04, -0.02)  # of a seed, shared by the variants
-GAINS = {'plain': 0.0, 'same': 0.0, 'slightly-less': -0.01, 'at-the-margin': -0.02, 'less': -0.04, 'more': 0.03}
+LOSSES = {'same': 0.0, 'slightly-less': -0.01, 'at-the-margin': -0.02, 'less': -0.04}
+GAINS = {'plain': 0.0, **LOSSES, 'more': 0.01, 'far-more': 0.04}
 VERDICTS = {
     'same': 'not worse',
     'slightly-less': 'not worse',  # though its loss is significant
     'at-the-margin': 'inconclusive',
     'less': 'worse',
     'more': 'not worse',
+    'far-more': 'better',
 }
 PRIMARY = PrimaryComparison('accuracy', 'plain', 0.02)
 
@@ -67,8 +69,8 @@ def test_verdicts_are_by_the_margin_whichever_end_is_best(tmp_path, metric):
     found = against_plain(write(tmp_path, replace(PRIMARY, metric=metric)))
     assert verdicts(found) == VERDICTS
     assert found.said == (
-        f'With a margin of 0.02{" nats" if metric == "loss" else ""} in {metric}, declared before the runs, of 5 '
-        'variants compared with plain: 3 not worse, 1 inconclusive, 1 worse.'
+        f'With a margin of 0.02{" nats" if metric == "loss" else ""} in {metric}, declared before the runs, of 6 '
+        'variants compared with plain: 1 better, 3 not worse, 1 inconclusive, 1 worse.'
     )
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
-from saccade.analysis.report.matrix_files import matrix_report, published_page
+from saccade.analysis.report.matrix_files import matrix_report, published_page, published_picture
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.sweep.record import Sweep, SweepRun, read_sweep, write_sweep
 from saccade.sweep.suite import Suite, SuiteTask
@@ -148,6 +148,28 @@ def test_rows_are_filtered_by_the_levels_of_factors_and_by_state(tmp_path):
     assert '<tr data-name="gla,on" data-factor-0="gla" data-factor-1="on" data-state="1000">' in page
     write_sweep(tmp_path / 'parity', replace(sweep, factors=()))
     assert matrix(tmp_path, StudyQuestion()).levels == {}
+
+
+def test_two_crossed_factors_have_a_picture_with_a_panel_for_each_task(tmp_path):
+    scores = {'delta,off': [0.2, 0.3], 'delta,on': [0.9, 0.8], 'attention,off': [0.4, 0.5]}
+    for task in ('recall', 'parity'):
+        write_task(tmp_path / task, scores, 0.1)
+        write_sweep(tmp_path / task, replace(read_sweep(tmp_path / task), factors=('mixer', 'convolution')))
+    drawn = published_picture(matrix(tmp_path, StudyQuestion()))
+    texts = re.findall(r'<text[^>]*>([^<]+)<', drawn)
+    assert texts.count('delta') == texts.count('attention') == 1  # rows are named once, in the order of the sweep
+    assert texts.index('delta') < texts.index('attention')
+    assert {'recall', 'parity', 'convolution', 'off', 'on', 'chance'} <= set(texts)
+    assert drawn.count('<title>delta,on: 0.850</title>') == 2
+    assert '<title>attention,on' not in drawn
+    page = matrix_report(tmp_path, StudyQuestion())
+    assert 'Score by mixer and convolution' in page.files[0].read_text()
+    assert {figure.name for figure in page.figures} >= {'factors.pdf', 'factors.svg'}
+
+
+def test_a_picture_without_two_factors_is_refused(folder):
+    with pytest.raises(UserError, match='a picture needs two factors that every sweep crosses'):
+        published_picture(matrix(folder, StudyQuestion()))
 
 
 def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):

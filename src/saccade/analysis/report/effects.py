@@ -36,7 +36,7 @@ class Effect:
         within: level of the other factor that the effect is measured in; None for the main effect.
         change: metric at the level minus metric at the first level, mean over seeds.
         interaction: change minus the main effect; None for the main effect.
-        verdict: of a sweep with a margin: whether the level is not worse than the first one; None without a margin.
+        verdict: that of `margin` on the level against the first one; None without a margin.
         seeds: number of seeds.
     """
 

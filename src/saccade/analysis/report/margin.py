@@ -4,15 +4,17 @@
 
 With d the difference to the baseline, positive where the variant is better, and M the margin:
 
-    not worse       the lower one-sided 95% bound of d is above -M: a loss of M or more is excluded
+    better          the lower one-sided 95% bound of d is above M: a gain of M or less is excluded
+    not worse       it is above -M: a loss of M or more is excluded
     worse           the upper one-sided 95% bound of d is below -M: a loss of M or less is excluded
     inconclusive    neither
 
-A variant can thus lose significantly and be not worse, if its loss is smaller than the margin. The bounds are the ends
-of the 90% interval of `interval`, paired by seed where the seeds are the same. Each has its own level of 95%: there is
-no correction for the number of variants, as for the other intervals of a report. Seeds with equal differences have no
-interval; both bounds are then the difference itself, the limit of a vanishing spread. A verdict needs five seeds, all
-finished by both. `python -m benchmarks.coverage --bounds` measures how often the bounds hold.
+A variant can thus lose significantly and be not worse, if its loss is smaller than the margin, and gain significantly
+without being better. The bounds are the ends of the 90% interval of `interval`, paired by seed where the seeds are the
+same. Each has its own level of 95%: there is no correction for the number of variants, as for the other intervals of a
+report. Seeds with equal differences have no interval; both bounds are then the difference itself, the limit of a
+vanishing spread. A verdict needs five seeds, all finished by both. `python -m benchmarks.coverage --bounds` measures
+how often the bounds hold.
 
 ICH E9 (1998), Statistical principles for clinical trials, section 3.3.2 (the margin is chosen in the
 protocol); G. Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials: extension of the
@@ -45,7 +47,7 @@ from saccade.types import difference
 
 FEWEST = 5  # minimum seeds of a verdict
 LEVEL = 0.95  # of each bound
-VERDICTS = ('not worse', 'inconclusive', 'worse')
+VERDICTS = ('better', 'not worse', 'inconclusive', 'worse')
 
 _ROW = 0.42  # inches per row
 
@@ -161,10 +163,13 @@ def verdicts(comparison: Comparison, changes: Sequence[Values]) -> list[str | No
 
 def verdict_of(bounds: Interval, loss: float) -> str:
     """Return the verdict on a difference with these bounds; a loss is the margin with the sign of a worse value."""
-    if bounds.holds(loss):
-        return 'inconclusive'
-    # A loss is negative if higher values are better.
-    return 'not worse' if (bounds.low > loss) == (loss < 0) else 'worse'
+    margin = abs(loss)
+    low, high = (bounds.low, bounds.high) if loss < 0 else (-bounds.high, -bounds.low)  # of the gain
+    if low > margin:
+        return 'better'
+    if low > -margin:
+        return 'not worse'
+    return 'worse' if high < -margin else 'inconclusive'
 
 
 def picture(found: MarginTest) -> ReportPicture | None:

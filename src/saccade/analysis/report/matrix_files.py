@@ -18,6 +18,7 @@ from rich.table import Table
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
+from saccade.analysis.report.crossed import crossed
 from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
 from saccade.analysis.report.matrix import Matrix, effect_tables, matrix, overview, overview_of
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
@@ -28,6 +29,7 @@ from saccade.paths import expanded
 from saccade.sweep.suite import Suite
 from saccade.train.process.terminal import printable, say, verbatim
 from saccade.train.workdir import write_atomically, writing
+from saccade.types import UserError
 
 METHOD = (
     'A cell is the mean over seeds with its 95% interval. Its colour is scaled from chance (the baseline) to the best '
@@ -72,10 +74,12 @@ class MatrixPictures:
 
     Attributes:
         ranks: mean ranks over tasks; None without ranks.
+        factors: every task by two crossed factors; None for another number of factors.
         states, lengths: by task, the metric against bytes of state, and by length of the sequences.
     """
 
     ranks: ReportPicture | None
+    factors: ReportPicture | None
     states: Mapping[str, ReportPicture]
     lengths: Mapping[str, ReportPicture]
 
@@ -84,13 +88,14 @@ class MatrixPictures:
         """Draw the pictures of a matrix."""
         return cls(
             picture_of_ranks(found.critical, found.places),
+            crossed(found),
             against_state(found.comparisons, found.places),
             by_length(found.comparisons, found.places),
         )
 
     def files(self) -> dict[str, bytes]:
         """Return the contents of a PDF and an SVG file of each picture, by the file's name."""
-        drawn = filter(None, [self.ranks, *self.states.values(), *self.lengths.values()])
+        drawn = filter(None, [self.ranks, self.factors, *self.states.values(), *self.lengths.values()])
         return {name: content for picture in drawn for name, content in picture.files().items()}
 
 
@@ -110,6 +115,18 @@ def published_page(found: Matrix, suite: Suite, now: datetime) -> str:
     """Return the page as one file that can be published: it has no links to the runs."""
     texts = suite.title, overview_of(found, suite), f'Computed on {now:%d %B %Y}.'
     return _html(found, MatrixPictures.of(found), texts, None)
+
+
+def published_picture(found: Matrix) -> str:
+    """Return the picture of the factors as an SVG file.
+
+    Raises:
+        UserError: the sweeps do not cross two factors.
+    """
+    picture = crossed(found)
+    if picture is None:
+        raise UserError('a picture needs two factors that every sweep crosses; `factors` of a sweep file names them')
+    return picture.files()[f'{picture.name}.svg'].decode()
 
 
 def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path | None = None) -> MatrixReport:
@@ -161,6 +178,7 @@ def _html(found: Matrix, pictures: MatrixPictures, texts: tuple[str, str, str], 
         matrix=found,
         latex=_latex(found, title, source),
         ranks=pictures.ranks,
+        factors=pictures.factors,
         states=pictures.states,
         lengths=pictures.lengths,
         effects=effect_tables(found),
