@@ -60,7 +60,7 @@ def crossed(found: Matrix) -> ReportPicture | None:
             panel.set_title(printable(task), parse_math=False, fontsize=9.5)
             if column:
                 panel.set_yticklabels([])
-        _paint_key(_panel(axes, canvas, 0, canvas.height, canvas.width, 0.2), second, marks, chance)
+        _paint_key(_panel(axes, canvas, 0.0, canvas.height, canvas.width, 0.2), second, marks, chance)
 
     wide = WIDE.taller(high)
     narrow = NARROW.taller(high * len(found.comparisons))
