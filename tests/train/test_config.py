@@ -198,6 +198,20 @@ def test_a_field_has_a_value_by_default():
         value_of(found, 'model.logit_scales')
 
 
+def test_a_field_of_a_part_that_a_later_override_brings_is_refused_with_the_order():
+    field = 'model.block.mixer.points=3'
+    swap = 'model.block.mixer.use=attention.induced:Induced'
+    other = 'model.block.norm.use=norm.layer:LayerNorm'
+    with pytest.raises(
+        UserError, match=r"has no field 'points'.*give --config\.model\.block\.mixer\.use=\.\.\. before it"
+    ):
+        quickstart(other, field, swap)
+    with pytest.raises(UserError, match=r"has no field 'points'") as without:
+        quickstart(field, other)
+    assert 'in order' not in str(without.value)
+    assert quickstart(swap, field)['model']['block']['mixer']['points'] == 3
+
+
 @pytest.mark.parametrize(
     ('field', 'words'),
     [

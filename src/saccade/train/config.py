@@ -76,8 +76,7 @@ def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], N
     if before or Path(path).suffix != RESOLVED:  # else an inherited model is there, with its overrides
         inherit(config)
     try:
-        for override in overrides:
-            _apply(config, override, say)
+        _apply_all(config, overrides, say)
         return plain(config)
     except ArithmeticError as error:
         raise UserError(f'--config={path}: a derived field cannot be computed: {error}') from error
@@ -90,8 +89,7 @@ def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
         UserError: a field does not exist, or a value does not fit its field.
     """
     changed = ConfigDict(config)
-    for override in overrides:
-        _apply(changed, override)
+    _apply_all(changed, overrides)
     return plain(changed)
 
 
@@ -136,6 +134,19 @@ def _places(config: ConfigDict, name: str) -> list[str]:
     """Return the fields of this name in a whole config, as 'config.model.width'."""
     whole = _Group(config, 'config', Experiment, root=config)
     return [f'{group.path}.{name}' for group in whole.everywhere() if name in group.keys]
+
+
+def _apply_all(config: ConfigDict, overrides: Sequence[str], say: Callable[[str], None] = _ignore) -> None:
+    """Apply overrides in order; an error names a later one that replaces the part whose field was set."""
+    for number, override in enumerate(overrides):
+        try:
+            _apply(config, override, say)
+        except UserError as error:
+            swaps = (other.partition('.use=')[0] for other in overrides[number + 1 :] if '.use=' in other)
+            part = next((swap for swap in swaps if override.startswith(f'{swap}.')), None)
+            if part is None:
+                raise
+            raise UserError(f'{error}; overrides are applied in order: give {part}.use=... before it') from None
 
 
 def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _ignore) -> None:
