@@ -23,7 +23,7 @@ import orbax.checkpoint as ocp
 import pytest
 from flax import struct
 
-from saccade.train import checkpoint
+from saccade.train import checkpoint, seal
 from saccade.train.checkpoint import Checkpoints
 from saccade.types import Metric, UserError
 
@@ -280,7 +280,7 @@ def reseal(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     _, _, body = (folder / 'saccade.seal').read_bytes().partition(b'\n')
     about = json.loads(body)
     change(about)
-    checkpoint.write_seal(folder, about, about.pop('files'))
+    seal.write_seal(folder, about, about.pop('files'))
 
 
 @pytest.mark.parametrize(
@@ -355,8 +355,8 @@ def test_what_is_not_read_may_be_damaged(tmp_path):
 
 
 def test_a_file_is_read_for_its_digest_when_it_was_written_and_before_it_is_restored(tmp_path, monkeypatch):
-    read, digest = [], checkpoint.file_digest
-    monkeypatch.setattr(checkpoint, 'file_digest', lambda path: read.append(path) or digest(path))
+    read, digest = [], seal.file_digest
+    monkeypatch.setattr(seal, 'file_digest', lambda path: read.append(path) or digest(path))
     save_steps(tmp_path, 1)
     names = [name for name in files_of(tmp_path / '1') if name.name != 'saccade.seal']
     assert sorted(read) == [tmp_path / '1.saving' / name for name in names]
@@ -426,7 +426,7 @@ def save_and_wait(checkpoints: Checkpoints, step: int) -> None:
 def test_a_full_disk_is_one_line_and_costs_no_checkpoint(tmp_path, monkeypatch, place):
     target, name = {
         'Orbax starts': (ocp.AsyncCheckpointer, 'save'),
-        'the seal': (checkpoint, 'write_atomically'),
+        'the seal': (seal, 'write_atomically'),
     }[place]
     save_steps(tmp_path, 1)
     with Checkpoints(tmp_path, keep_last=1) as checkpoints:
@@ -440,7 +440,7 @@ def test_a_full_disk_is_one_line_and_costs_no_checkpoint(tmp_path, monkeypatch, 
 
 
 def test_what_ended_the_run_is_not_hidden_by_a_full_disk(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(checkpoint, 'write_atomically', full_disk)
+    monkeypatch.setattr(seal, 'write_atomically', full_disk)
 
     def run():
         with Checkpoints(tmp_path) as checkpoints:
@@ -535,10 +535,10 @@ IN_TWO = """
 import json, sys
 import jax, jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
-from saccade.train import checkpoint
+from saccade.train import checkpoint, seal
 
-read, digest = [], checkpoint.file_digest
-checkpoint.file_digest = lambda path: read.append(str(path)) or digest(path)
+read, digest = [], seal.file_digest
+seal.file_digest = lambda path: read.append(str(path)) or digest(path)
 mesh = jax.make_mesh((2,), ('data',))
 rows = NamedSharding(mesh, PartitionSpec('data'))
 like = {'params': jax.ShapeDtypeStruct((16, 3), jnp.float32, sharding=rows)}

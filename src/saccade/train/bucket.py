@@ -3,7 +3,7 @@
 """Folder of a run in a bucket (`gs://`, `s3://`): a local folder that is mirrored through fsspec.
 
 The bucket holds the run; the local folder, in the cache, is a copy that each start makes equal to it. A start downloads
-the logs and the seals of the steps (`train.checkpoint`), and the files of a step only when they are read. After a save
+the logs and the seals of the steps (`train.seal`), and the files of a step only when they are read. After a save
 the files of the step go up, then the logs, and the seal last: a step without a seal in the bucket is ignored, and
 removed by the next save. A step is removed in the reverse order, its seal first. An object store replaces an object as
 a whole, so a kill between any two uploads leaves the steps that were sealed before it.

@@ -16,8 +16,6 @@ The folder holds one folder per step; `damaged/`, with steps that could not be u
 were abandoned when an earlier step was restored.
 """
 
-import dataclasses
-import hashlib
 import itertools
 import json
 import logging
@@ -39,23 +37,17 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
-from saccade.paths import read_regular
-from saccade.train.bucket import NOWHERE, SEAL, Mirror
-from saccade.train.format import numbered, without_number
-from saccade.train.workdir import differ, sync_folder, write_atomically, writing
+from saccade.train.bucket import NOWHERE, Mirror
+from saccade.train.seal import DamagedError, Seal, complaint_of, digests_together, read_seal, write_seal
+from saccade.train.stored_state import as_raw, read_state, stores_of
+from saccade.train.workdir import sync_folder, writing
 from saccade.types import Metric, UserError
 
-_SEALED_WITHIN = 3600  # seconds in which each process must have read what it wrote
-_ALONE = ('params', 'ema')  # fields of the state that are restored without the others
-_REST = 'rest'
 _LOSS = Metric('loss', 'lowest')
 _SHELVES = ('damaged', 'superseded')
 # What remains after a kill during a save, by this class or by Orbax, or during a deletion.
 _LEFTOVER = re.compile(r'(0|[1-9][0-9]*)\.(deleted|saving|(saving\.)?orbax-checkpoint-tmp(-[0-9]+)?)')
-_SHOWN = 4
 _log = logging.getLogger(__name__)
-_Files = dict[str, Sequence[int | str]]  # bytes and digest by path within a step
-_saves = itertools.count()  # every process makes the same saves, so their counts agree
 
 
 @dataclass(frozen=True)
@@ -147,7 +139,7 @@ class Checkpoints:
         with self._writing(size):
             self._make_way(step)
             writer = ocp.AsyncCheckpointer(ocp.CompositeCheckpointHandler())
-            stores = {name: ocp.args.PyTreeSave(fields) for name, fields in _stores(_fields(arrays)).items()}
+            stores = {name: ocp.args.PyTreeSave(fields) for name, fields in stores_of(arrays).items()}
             writer.save(folder, args=ocp.args.Composite(**stores))
         self._pending = _Pending(step, size, self._background.submit(self._finish, writer, folder, about))
 
@@ -159,7 +151,7 @@ class Checkpoints:
         """
         self.wait()
         if jax.process_index() == 0:
-            seal = _read_seal(self._at(step))
+            seal = read_seal(self._at(step))
             values = {name: float(value) for name, value in metrics.items()}
             about = {'step': step, 'metrics': {**seal.metrics, **values}, 'extra': {**seal.extra, **extra}}
             write_seal(self._at(step), about, seal.files)
@@ -237,17 +229,18 @@ class Checkpoints:
         step = _agreed(lambda: self._first_sound(self._order(which), field=name))
         if step is None:
             raise UserError(f'{self._folder}: no usable checkpoint ({which})')
-        part = _read(self._at(step), {name: like}, part=True)[name]
-        return Restored(step, part, _read_seal(self._at(step)).extra)
+        seal = read_seal(self._at(step))
+        return Restored(step, read_state(self._at(step), {name: like}, seal.stores, part=True)[name], seal.extra)
 
     def _restore(self, find: Callable[[], int | None], like: PyTree) -> Restored | None:
         self.wait()
         step = _agreed(find)
         if step is None:
             return None
-        state = _read(self._at(step), like)
+        seal = read_seal(self._at(step))
+        state = read_state(self._at(step), like, seal.stores)
         self._current = step
-        return Restored(step, state, _read_seal(self._at(step)).extra)
+        return Restored(step, state, seal.extra)
 
     def _order(self, which: Literal['latest', 'best'] | int) -> Sequence[int]:
         """Return the steps to try, in order."""
@@ -260,7 +253,7 @@ class Checkpoints:
         """Return the first step that agrees with its seal, wholly or in a field; log the damage of those before it."""
         complaints: dict[int, str] = {}
         for step in steps:
-            complaint = _complaint(self._at(step), field, self._mirror)
+            complaint = complaint_of(self._at(step), field, self._mirror)
             if complaint is None:
                 break
             complaints[step] = complaint
@@ -304,7 +297,7 @@ class Checkpoints:
         with closing(writer):
             writer.wait_until_finished()
         step = about['step']
-        own, others = _digests_together(folder, partial(self._mirror.upload, folder, step))
+        own, others = digests_together(folder, partial(self._mirror.upload, folder, step))
         if jax.process_index() == 0:
             write_seal(folder, about, others | own)
             folder.rename(self._at(step))
@@ -345,12 +338,12 @@ class Checkpoints:
         names = [entry.name for entry in self._folder.iterdir()] if self._folder.is_dir() else []
         return [int(name) for name in names if name.isdecimal() and name == str(int(name))]
 
-    def _seals(self) -> dict[int, '_Seal']:
+    def _seals(self) -> dict[int, Seal]:
         seals = {}
         for step in self._present():
             try:
-                seals[step] = _read_seal(self._at(step))
-            except _DamagedError:
+                seals[step] = read_seal(self._at(step))
+            except DamagedError:
                 continue
         return seals
 
@@ -369,211 +362,6 @@ class _Pending:
     step: int
     size: int
     done: Future
-
-
-@dataclass(frozen=True)
-class _Seal:
-    """Record of a step without its arrays. `files` has bytes and digest by path within the step."""
-
-    step: int
-    metrics: Mapping[str, float]
-    extra: Mapping[str, Any]
-    files: Mapping[str, Sequence[int | str]]
-
-    @property
-    def stores(self) -> list[str]:
-        """Folders within the step that hold arrays."""
-        return sorted({name.partition('/')[0] for name in self.files if '/' in name})
-
-    def files_of(self, field: str | None) -> Mapping[str, Sequence[int | str]]:
-        """The files that a field is read from; of the whole state if it is None."""
-        if field is None:
-            return self.files
-        return {name: file for name, file in self.files.items() if name.startswith(f'{_store_of(field)}/')}
-
-
-class _DamagedError(Exception):
-    """Error of a step, or of a file in it, that differs from its seal."""
-
-
-def _digests_together(folder: Path, upload: Callable[[Iterable[str]], None]) -> tuple[_Files, _Files]:
-    """Return bytes and digest of the files of a committed step: the process's own, and, on process 0, the others'.
-
-    Each process reads the files that it wrote, and hands the digests over to process 0 in the step's folder.
-
-    Args:
-        upload: called with the paths of the process's own files before it hands them over, except on process 0.
-    """
-    import orbax.checkpoint as ocp
-
-    process, found = jax.process_index(), {}
-    if process:
-        own = _digests(folder, lambda path: f'ocdbt.process_{process}' in path.parts)
-        upload(own)
-        write_atomically(folder / f'{SEAL}.{process}', json.dumps(own))
-    ocp.multihost.get_barrier_sync_fn()(key=f'{SEAL}.{next(_saves)}', timeout_ms=1000 * _SEALED_WITHIN)
-    if process:
-        return own, found
-    for other in range(1, jax.process_count()):
-        handed = folder / f'{SEAL}.{other}'
-        found |= json.loads(handed.read_text())
-        handed.unlink()
-    return _digests(folder, lambda path: path.as_posix() not in found), found
-
-
-def _digests(folder: Path, wanted: Callable[[Path], bool]) -> _Files:
-    """Return bytes and digest of the files of a step whose path within it is wanted."""
-    paths = [path.relative_to(folder) for path in sorted(folder.rglob('*')) if path.is_file()]
-    return {
-        path.as_posix(): ((folder / path).stat().st_size, file_digest(folder / path)) for path in paths if wanted(path)
-    }
-
-
-def write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
-    """Write the seal of a step. Its first line is the digest of its second, which is JSON."""
-    body = json.dumps(numbered({**about, 'files': files})).encode()
-    write_atomically(folder / SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
-
-
-def _read_seal(folder: Path) -> _Seal:
-    try:
-        digest, _, body = read_regular(folder / SEAL).partition(b'\n')
-    except (FileNotFoundError, NotADirectoryError):
-        raise _DamagedError(f'{SEAL} is missing') from None
-    except OSError as error:
-        raise _DamagedError(f'{SEAL} cannot be read ({error.strerror})') from None
-    if digest != hashlib.blake2b(body).hexdigest().encode():
-        raise _DamagedError(f'{SEAL} is damaged')
-    written, fields = without_number(json.loads(body), f'{folder / SEAL}'), dataclasses.fields(_Seal)
-    unknown = written.keys() - {field.name for field in fields}
-    if unknown:
-        raise UserError(
-            f"{folder / SEAL}: written by a newer version of Saccade: it has the field '{min(unknown)}', which this "
-            'version does not know; update Saccade'
-        )
-    if missing := [field.name for field in fields if field.name not in written]:
-        raise UserError(
-            f"{folder / SEAL}: written by a development version of Saccade: it has no '{missing[0]}'; train again"
-        )
-    seal = _Seal(**written)
-    if folder.name != str(seal.step):
-        raise _DamagedError(f'{SEAL} is of step {seal.step}, so the folder was renamed or copied')
-    return seal
-
-
-def _complaint(folder: Path, field: str | None, mirror: Mirror) -> str | None:
-    """Return the damage of a step, or of the files of one field; None if all agree with the seal."""
-    try:
-        files = _read_seal(folder).files_of(field)
-        mirror.fetch(folder, files)
-        for name, (size, digest) in files.items():
-            _verify(folder, name, size, digest)
-    except _DamagedError as error:
-        return str(error)
-    return None
-
-
-def _verify(folder: Path, name: str, size: int, digest: str) -> None:
-    try:
-        found = (folder / name).stat().st_size
-        if found != size:
-            raise _DamagedError(f'{name} has {found} bytes instead of {size}')
-        if file_digest(folder / name) != digest:
-            raise _DamagedError(f'{name} is damaged')
-    except OSError as error:
-        raise _DamagedError(f'{name} cannot be read ({error.strerror})') from error
-
-
-def file_digest(path: Path) -> str:
-    """Return the BLAKE2b digest of a file, in hexadecimal."""
-    with path.open('rb') as file:
-        return hashlib.file_digest(file, 'blake2b').hexdigest()
-
-
-def _fields(state: PyTree) -> dict[str, PyTree]:
-    """Return the fields of a state that are not empty, by name."""
-    children, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: node is not state)
-    named = {jax.tree_util.keystr(path, simple=True): child for path, child in children}
-    return {name: child for name, child in named.items() if jax.tree.leaves(child)}
-
-
-def _stores(fields: Mapping[str, PyTree]) -> dict[str, dict[str, PyTree]]:
-    """Group fields by the store that holds them."""
-    stores: dict[str, dict[str, PyTree]] = {}
-    for name, tree in fields.items():
-        stores.setdefault(_store_of(name), {})[name] = tree
-    return stores
-
-
-def _store_of(field: str) -> str:
-    return field if field in _ALONE else _REST
-
-
-def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
-    """Read arrays with the structure of `like`; with `part`, the checkpoint may hold other fields as well.
-
-    Raises:
-        UserError: the checkpoint holds another state.
-    """
-    import orbax.checkpoint as ocp
-
-    wanted, seal, found = _fields(jax.tree.map(_placed, like)), _read_seal(folder), {}
-    stores = _stores(wanted)
-    _refuse_other(folder, wanted, [store for store in seal.stores if store in stores or not part], part)
-    with closing(ocp.Checkpointer(ocp.PyTreeCheckpointHandler())) as reader:
-        for store, trees in stores.items():
-            restore_args = ocp.checkpoint_utils.construct_restore_args(trees)
-            arguments = ocp.args.PyTreeRestore(trees, restore_args=restore_args, partial_restore=True)
-            found |= reader.restore(folder / store, args=arguments)
-    leaves = jax.tree.leaves([found[name] for name in wanted])
-    return jax.tree.map(_with_key_type, jax.tree.unflatten(jax.tree.structure(like), leaves), like)
-
-
-def _refuse_other(folder: Path, wanted: Mapping[str, PyTree], stores: Iterable[str], part: bool) -> None:
-    import orbax.checkpoint as ocp
-    from etils import epath
-
-    handler, stored = ocp.PyTreeCheckpointHandler(), {}
-    for store in stores:
-        stored |= _described(handler.metadata(epath.Path(folder / store)).tree)
-    if part:
-        stored = {name: stored[name] for name in stored if name.partition('.')[0] in wanted}
-    differences = [text for _, text in differ(stored, _described(wanted))]
-    if differences:
-        more = f'; and {len(differences) - _SHOWN} more' if len(differences) > _SHOWN else ''
-        raise UserError(f'{folder}: holds another state: {"; ".join(differences[:_SHOWN])}{more}')
-
-
-def _described(tree: PyTree) -> dict[str, str]:
-    """Return dtype and shape by dotted path."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {
-        jax.tree_util.keystr(path, simple=True, separator='.'): f'{np.dtype(leaf.dtype).name}{list(leaf.shape)}'
-        for path, leaf in leaves
-    }
-
-
-def _is_key(leaf: Any) -> bool:
-    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def as_raw(leaf: Any) -> Any:
-    """Return the words of a typed key, which is stored as these; another leaf as it is."""
-    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
-
-
-def _placed(leaf: Any) -> jax.ShapeDtypeStruct:
-    raw = jax.eval_shape(jax.random.key_data, leaf) if _is_key(leaf) else leaf
-    here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    return jax.ShapeDtypeStruct(raw.shape, raw.dtype, sharding=getattr(leaf, 'sharding', None) or here)
-
-
-def _with_key_type(array: jax.Array, leaf: Any) -> jax.Array:
-    if not _is_key(leaf):
-        return array
-    found: list[Any] = []
-    jax.eval_shape(lambda key: found.append(jax.random.key_impl(key)), leaf)
-    return jax.random.wrap_key_data(array, impl=found[0])
 
 
 def _agreed(find: Callable[[], int | None]) -> int | None:
