@@ -23,7 +23,7 @@ import orbax.checkpoint as ocp
 import pytest
 from flax import struct
 
-from saccade.train import checkpoint, seal
+from saccade.train import seal
 from saccade.train.checkpoint import Checkpoints
 from saccade.types import Metric, UserError
 
