@@ -54,10 +54,15 @@ def test_an_accelerators_process_and_a_users_own_settings_are_left_alone(monkeyp
     assert not memory.return_large_blocks()
 
 
-def test_an_accelerators_wheel_is_an_accelerator(monkeypatch):
+@pytest.mark.parametrize(
+    ('wheel', 'device', 'kept'), [('saccade', 'null', False), ('saccade', 'none*', True), ('no_wheel', 'null', True)]
+)
+def test_an_accelerator_is_a_wheel_and_a_device(monkeypatch, wheel, device, kept):
     monkeypatch.delenv('JAX_PLATFORMS')
-    monkeypatch.setattr(memory, '_PLUGINS', ('saccade',))
-    assert not memory.keep_freed_memory()
+    monkeypatch.setattr(memory, '_SETTINGS', {})  # this process keeps its allocator
+    monkeypatch.setattr(memory, '_PLUGINS', (wheel,))
+    monkeypatch.setattr(memory, '_DEVICES', (device,))
+    assert memory.keep_freed_memory() == kept
 
 
 def test_no_glibc_no_settings(monkeypatch):

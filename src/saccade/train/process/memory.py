@@ -16,6 +16,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 # Parameters of mallopt by their numbers in malloc.h, and their values.
 _SETTINGS = {
@@ -30,6 +31,7 @@ _RETURNING = {
 }
 HELD = 4  # times the memory of a step that a process may hold
 _PLUGINS = ('jax_plugins', 'libtpu')  # modules in the wheels of accelerators
+_DEVICES = ('nvidia*', 'accel*', 'vfio/*', 'kfd', 'dxg')  # files of accelerators in /dev
 
 
 def keep_freed_memory() -> bool:
@@ -60,4 +62,5 @@ def _computes_on_cpu() -> bool:
     platforms = os.environ.get('JAX_PLATFORMS')
     if platforms:
         return platforms.partition(',')[0] == 'cpu'
-    return not any(map(importlib.util.find_spec, _PLUGINS))
+    wheels = any(map(importlib.util.find_spec, _PLUGINS))
+    return not (wheels and any(file for pattern in _DEVICES for file in Path('/dev').glob(pattern)))
