@@ -23,8 +23,8 @@ from saccade.build import defaults, fields, load
 from saccade.data.cache import spec
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import param_shapes
 from saccade.train.setup import batches_like, make_learner
-from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 from saccade.types import Part, UserError
 

@@ -12,8 +12,8 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept, param_shapes
 from saccade.train.setup import make_learner
-from saccade.train.trained import kept, param_shapes
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2] / 'experiments'

@@ -19,8 +19,8 @@ from saccade.sweep.plan import SweepPlan
 from saccade.train.config import load_config
 from saccade.train.config_file import run_file
 from saccade.train.experiment import Experiment
+from saccade.train.initial import param_shapes
 from saccade.train.setup import make_learner
-from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 
 ROOT = Path(__file__).parents[2]

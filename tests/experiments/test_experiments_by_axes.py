@@ -14,10 +14,10 @@ from saccade.axes import letters_of
 from saccade.ops.statistic import is_statistic
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept
 from saccade.train.mup import MuP
 from saccade.train.optimizer import path_of
 from saccade.train.setup import shapes_at_width
-from saccade.train.trained import kept
 from saccade.types import Part, UserError
 
 pytestmark = pytest.mark.long

@@ -9,7 +9,7 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.trained import kept, param_shapes
+from saccade.train.initial import kept, param_shapes
 
 ROOT = Path(__file__).parents[2] / 'experiments/translation'
 OURS = (

@@ -14,7 +14,7 @@ from saccade.experiments.translation import base, t5
 from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.trained import param_shapes
+from saccade.train.initial import param_shapes
 from saccade.types import LayerContext
 
 FOLDER = Path(__file__).parents[2] / 'experiments/translation'

@@ -13,9 +13,9 @@ from saccade.data.tokenizer.byte import Byte
 from saccade.decode.embed import Embedder
 from saccade.inside.inspection import inspect
 from saccade.inside.parameters import weights
+from saccade.train.initial import param_shapes
 from saccade.train.plan import RunPlan
 from saccade.train.setup import make_backend
-from saccade.train.trained import param_shapes
 from saccade.types import UserError
 
 pytestmark = pytest.mark.long

@@ -12,9 +12,9 @@ from jax.sharding import AbstractMesh
 from saccade.axes import letters_of
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept
 from saccade.train.mesh import AXES, spec_of
 from saccade.train.optimizer import path_of
-from saccade.train.trained import kept
 
 pytestmark = pytest.mark.long
 

@@ -135,7 +135,7 @@ from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.hub.load import load
 from saccade.train.mesh import make_mesh, shardings
-from saccade.train.trained import start_from
+from saccade.train.start import start_from
 from saccade.types import LayerContext
 
 exact = load(sys.argv[1])

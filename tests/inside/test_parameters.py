@@ -12,8 +12,8 @@ import pytest
 from saccade.inside.parameters import tabulate_config, weights
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import param_shapes
 from saccade.train.plan import by_role, role_of
-from saccade.train.trained import param_shapes
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 SAME_NUMBERS = 1e-5

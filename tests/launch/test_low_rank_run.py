@@ -12,9 +12,11 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.evaluate import EvaluationOptions, evaluate_run
 from saccade.train.experiment import Experiment
+from saccade.train.initial import run_param_shapes
 from saccade.train.log.log import read
 from saccade.train.loop import train
-from saccade.train.trained import open_run, open_trained, run_param_shapes, start_from
+from saccade.train.start import start_from
+from saccade.train.trained import open_run, open_trained
 
 LORA = "--config.low_rank={'use': 'train.low_rank:LowRank', 'rank': 2, 'alpha': 4.0}"
 SHORT = ('--config.steps=4', '--config.checkpoint_every=2', '--config.schedule.warmup=1', '--config.eval_every=0')

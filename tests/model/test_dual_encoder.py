@@ -13,8 +13,8 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import run_param_shapes
 from saccade.train.setup import make_learner
-from saccade.train.trained import run_param_shapes
 from saccade.types import UserError
 
 PAIRS = Path(__file__).parents[2] / 'experiments/pairs'

@@ -20,7 +20,8 @@ from saccade.hub.export import Source, export
 from saccade.task.base import context_of
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.trained import Initial, start_from
+from saccade.train.initial import Initial
+from saccade.train.start import start_from
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():

@@ -11,9 +11,9 @@ from jax.sharding import AbstractMesh, AxisType
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.gathered import AllGathered, gathering, outside_layers
+from saccade.train.initial import kept
 from saccade.train.mesh import AXES
 from saccade.train.setup import learner_on, make_learner
-from saccade.train.trained import kept
 from saccade.types import Part
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'

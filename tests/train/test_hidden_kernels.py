@@ -12,8 +12,8 @@ from saccade.axes import KernelAxes
 from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept
 from saccade.train.optimizer import path_of
-from saccade.train.trained import kept
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 ATTENTION, MLP = ('key', 'output', 'query', 'value'), ('feedforward/down', 'feedforward/up')

@@ -15,10 +15,10 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept
 from saccade.train.mesh import AXES, make_mesh, require_experts, rows_read, shardings, spec_of
 from saccade.train.optimizer import adafactor
 from saccade.train.plan import expert_lines, replicated_lines, undeclared_lines
-from saccade.train.trained import kept
 from saccade.types import Hidden, Real, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'

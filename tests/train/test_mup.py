@@ -17,11 +17,11 @@ from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept
 from saccade.train.learner import Learner
 from saccade.train.mup import MuP
 from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.setup import make_learner, shapes_at_width
-from saccade.train.trained import kept
 from saccade.types import LayerContext, Part, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'

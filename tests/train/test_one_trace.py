@@ -17,7 +17,7 @@ import pytest
 import saccade.model.decoder
 from saccade.ops import causality
 from saccade.task.causal_lm import CausalLM
-from saccade.train import setup, trained
+from saccade.train import initial, setup
 from saccade.train.backend import OnMesh, Steps
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
@@ -59,7 +59,7 @@ def counts(monkeypatch):
         monkeypatch.setattr(place, name, call)
 
     setup._compiled.cache_clear()
-    trained._initial.cache_clear()
+    initial._initial.cache_clear()
     causality._require_causal.cache_clear()
     counted(saccade.model.decoder, 'require_causal', 'decoder')
     counted(Learner, 'train_step', 'step')

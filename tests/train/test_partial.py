@@ -12,8 +12,10 @@ from flax.traverse_util import flatten_dict
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.init.partial import body, nothing, only
+from saccade.train.initial import param_shapes
 from saccade.train.loop import train
-from saccade.train.trained import open_run, param_shapes, start_from
+from saccade.train.start import start_from
+from saccade.train.trained import open_run
 from saccade.types import Part, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments/masked_lm'

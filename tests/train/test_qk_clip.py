@@ -18,7 +18,8 @@ from saccade.train.experiment import Experiment
 from saccade.train.optimizer import Optimizer
 from saccade.train.qk_clip import QKClip
 from saccade.train.rates import Frozen
-from saccade.train.trained import open_run, start_from
+from saccade.train.start import start_from
+from saccade.train.trained import open_run
 from saccade.types import LayerContext, Part, Total, UserError
 
 THRESHOLD = 2.0

@@ -16,8 +16,9 @@ from saccade.task.causal_lm import CausalLM
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept, param_shapes
 from saccade.train.setup import make_learner
-from saccade.train.trained import Trained, averaged, kept, open_run, open_trained, param_shapes
+from saccade.train.trained import Trained, averaged, open_run, open_trained
 from saccade.types import LayerContext, Part, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')

@@ -10,7 +10,7 @@ import pytest
 from saccade.axes import declared, recorded_axes
 from saccade.build import build
 from saccade.train.init.upcycle import grouped
-from saccade.train.trained import Wanted
+from saccade.train.start import Wanted
 from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-5  # of the largest element

@@ -10,7 +10,8 @@ from flax.traverse_util import flatten_dict
 
 from saccade.build import build
 from saccade.train.init.partial import body, encoder
-from saccade.train.trained import open_run, spec_of, start_from
+from saccade.train.start import start_from
+from saccade.train.trained import open_run, spec_of
 from saccade.types import LayerContext, Part, UserError
 
 BYTES = "data.tokenizer={'use': 'data.tokenizer.byte:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"

@@ -14,9 +14,10 @@ from jaxtyping import PyTree
 from saccade.analysis.report.figures import MeasurementReport, Table
 from saccade.layer_paths import IN_A_STACK
 from saccade.train.experiment import Experiment
+from saccade.train.initial import kept, param_shapes
 from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.plan import role_of
-from saccade.train.trained import kept, param_shapes, params_of
+from saccade.train.trained import params_of
 from saccade.types import Params
 
 

@@ -23,11 +23,12 @@ from saccade.hub.export import Format, Source, export, export_adapter
 from saccade.hub.load import model_type
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment
+from saccade.train.initial import Initial
 from saccade.train.log.provenance import read
 from saccade.train.low_rank import BESIDE, LowRank
 from saccade.train.predicting import class_names
 from saccade.train.process.lock import require_idle
-from saccade.train.trained import Initial, Trained, is_hub, open_run, restored_params
+from saccade.train.trained import Trained, is_hub, open_run, restored_params
 from saccade.train.workdir import Workdir
 from saccade.types import Part, UserError
 

@@ -42,7 +42,8 @@ from saccade.train.process.lock import locked
 from saccade.train.process.memory import HELD, return_large_blocks
 from saccade.train.process.processes import Stop, require_shared
 from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
-from saccade.train.trained import start_from, verified_folder
+from saccade.train.start import start_from
+from saccade.train.trained import verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir
 from saccade.types import Params, Prepared, Processor, Split, UserError
 

@@ -15,9 +15,9 @@ from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.train.bucket import is_bucket
 from saccade.train.config import PREFIX, overridden
 from saccade.train.experiment import Experiment
+from saccade.train.initial import param_shapes
 from saccade.train.program import program_digest
 from saccade.train.setup import ExperimentCost
-from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 from saccade.trust import foreign
 from saccade.types import UserError

@@ -22,13 +22,15 @@ from saccade.train.declared import ranking, reports_of, targets
 from saccade.train.experiment import Experiment
 from saccade.train.extension_schedule import schedule_of
 from saccade.train.gathered import gathering, outside_layers
+from saccade.train.initial import Initial, kept, param_shapes
 from saccade.train.learner import Learner
 from saccade.train.mesh import ROW_AXES, AnyMesh, make_mesh
 from saccade.train.optimizer import path_of
 from saccade.train.program import OUTSIDE
 from saccade.train.scales import rescaled, scales_of
 from saccade.train.split_tokens import splitting
-from saccade.train.trained import Initial, kept, param_shapes, require_architecture, spec_of, verified_folder
+from saccade.train.start import require_architecture
+from saccade.train.trained import spec_of, verified_folder
 from saccade.types import Bucketed, Params, Part, UserError
 
 

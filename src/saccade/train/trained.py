@@ -2,43 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained models, from a run's folder or from a Hugging Face directory."""
 
-import contextlib
-import copy
 import functools
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax.traverse_util import unflatten_dict
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
-from jax.interpreters.partial_eval import dce_jaxpr
-from jaxtyping import Array
 
-from saccade.axes import AxesByPath, declared, recorded_axes
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.hub.download import advice, local
-from saccade.ops.statistic import is_record
 from saccade.train.bucket import is_bucket
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
 from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
+from saccade.train.initial import param_shapes, run_param_shapes
 from saccade.train.learner import cast
 from saccade.train.log.provenance import changed_code
-from saccade.train.optimizer import path_of
 from saccade.train.process.given import DTYPES
-from saccade.train.scales import rescaled, scales_of
 from saccade.train.workdir import Workdir, absolute
 from saccade.trust import require_trusted
-from saccade.types import Params, Part, PRNGKey, UserError
+from saccade.types import Params, Part, UserError
 
 _LOG = logging.getLogger(__name__)
 
@@ -195,210 +186,6 @@ def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
     return replace(total, state=jax.tree.map(lambda leaf: (leaf / len(steps)).astype(leaf.dtype), total.state))
 
 
-@dataclass(frozen=True)
-class Initial:
-    """Initial parameters of a model and its task, traced once.
-
-    Attributes:
-        shapes: of the parameters: the model's, and those added by the task.
-        own: shapes of the model's parameters only.
-        axes: by path, of the parameters that declare them.
-        program: computes the leaves of the parameters from a key and the task's numbers (`train.scales`).
-    """
-
-    shapes: Params
-    own: Params
-    axes: AxesByPath
-    program: Callable[..., Sequence[Array]] = field(repr=False)
-
-    @classmethod
-    def of(cls, experiment: Experiment) -> 'Initial':
-        """Trace the initialisation for rows of the experiment's data; experiments that differ in numbers share it."""
-        leaves, structure = jax.tree.flatten(experiment.data().batch_like(1))
-        marked = rescaled(experiment, dict.fromkeys(scales_of(experiment), 'argument'))
-        key = marked['task'], experiment.model, tuple((leaf.shape, leaf.dtype) for leaf in leaves), structure
-        return _initial(_TraceRequest((key, repr(key)), experiment))
-
-    def __call__(self, key: PRNGKey, scales: Mapping[str, Any]) -> Params:
-        """Return the parameters, without running the code of the model again."""
-        return jax.tree.unflatten(jax.tree.structure(self.shapes), self.program(key, *_of_task(scales).values()))
-
-
-@dataclass(frozen=True)
-class _TraceRequest:
-    """Request for a trace. Attributes: all that it depends on, also as text since 1 equals 1.0; an experiment."""
-
-    key: tuple[Any, ...]
-    experiment: Experiment = field(compare=False)
-
-
-@functools.lru_cache(maxsize=8)
-def _initial(asked: _TraceRequest) -> Initial:
-    experiment = asked.experiment
-    scales, like = scales_of(experiment), experiment.data().batch_like(1)
-    model, made = _recorded(experiment.model())
-
-    def init(key: PRNGKey, numbers: Mapping[str, Any]) -> tuple[Params, dict[str, Any]]:
-        task = rescaled(experiment, {**scales, **numbers})['task']()
-        rows = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
-        with recorded_axes():
-            params = task.init(model, key, rows)
-            # A user's task may make parameters without the model's `init`.
-            return params, made[-1] if made else model.init(key, *task.inputs(model, key, rows))
-
-    trace = jax.make_jaxpr(init, return_shape=True)
-    traced, (params, variables) = trace(jax.random.key(0), _of_task(scales))
-    wanted = len(jax.tree.leaves(params))
-    used = [number < wanted for number in range(len(traced.jaxpr.outvars))]
-    live, _ = dce_jaxpr(traced.jaxpr, used, instantiate=True)
-    return Initial(params, variables['params'], declared(variables), jaxpr_as_fun(ClosedJaxpr(live, traced.consts)))
-
-
-def _of_task(scales: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of the task, in the order of their paths."""
-    return {path: scales[path] for path in sorted(scales) if path.startswith('config.task.')}
-
-
-def _recorded(model: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """Return the model, and a list that collects the variables of each `init`: a task returns only the parameters."""
-    copied, made = copy.copy(model), []
-
-    def init(*given: Any, **named: Any) -> dict[str, Any]:
-        made.append(model.init(*given, **named))
-        return made[-1]
-
-    object.__setattr__(copied, 'init', init)  # a copy, not a wrapper: protocols check the attributes of the class
-    return copied, made
-
-
-def param_shapes(experiment: Experiment) -> Params:
-    """Return the shapes of the initial parameters: the model's, and those added by the task."""
-    return Initial.of(experiment).shapes
-
-
-def run_param_shapes(experiment: Experiment) -> Params:
-    """Return the shapes of a run's parameters, from which its adapter computes the model's."""
-    return kept(experiment)[0]
-
-
-def kept(experiment: Experiment) -> tuple[Params, AxesByPath]:
-    """Return the shapes of a run's parameters, and the declared axes by path.
-
-    Raises:
-        UserError: the task moves or changes the model's parameters.
-    """
-    adapter, initial = experiment.adapter, Initial.of(experiment)
-    there = _shapes(initial.shapes)
-    if moved := [path for path, shape in _shapes(initial.own).items() if there.get(path) != shape]:
-        raise UserError(
-            f"config.task: {experiment.task.name}.init must keep the model's parameters by name and shape, and has no "
-            f"'{moved[0]}' of that shape; add weights of the task under a name of their own"
-        )
-    init = partial(adapter.init, axes=initial.axes)
-    return jax.eval_shape(init, jax.random.key(0), initial.shapes), adapter.axes(initial.axes)
-
-
-@dataclass(frozen=True)
-class Start:
-    """Initial weights for training, taken from another model.
-
-    Attributes:
-        taken, new: paths of parameters from the other model, and of those that keep their initial values.
-        left: paths of parameters of the other model that were not taken.
-    """
-
-    params: Params
-    taken: list[str]
-    new: list[str]
-    left: list[str]
-
-    def lines(self) -> list[str]:
-        """Return lines on the parameters that were loaded, newly initialised and ignored."""
-        names = {'newly initialised': self.new, 'ignored': self.left}
-        return [
-            f'weights     {len(self.taken)} parameters loaded',
-            *(f'            {kind}: {", ".join(paths)}' for kind, paths in names.items() if paths),
-        ]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Parameter that a model expects. Attributes: shape; axes, as 'L D -> K H', None if it declares none."""
-
-    shape: tuple[int, ...]
-    axes: str | None
-
-
-def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt: Part[Params] | None = None) -> Start:
-    """Return initial weights from a run or a Hugging Face directory.
-
-    Args:
-        where: its path; and the name of one of its models, if it has several.
-        initial: the parameters as initialised; the weights of a directory are placed on the devices like them.
-        axes: of these, by path.
-        adapt: converts the weights: a function of them and of the `Wanted` parameters by path.
-
-    Raises:
-        UserError: the weights are of another architecture; the message names the first parameter that differs.
-    """
-    path, part = where
-    like = {f'{part}/{name}' if part else name: leaf for name, leaf in _by_path(initial).items()}
-    found, asked = _part_of(params_of(path, like), where), _shapes(initial)
-    params = _adapted(path, found, asked, axes, adapt)
-    found = _by_path(found)
-    new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
-    used = set(map(id, jax.tree.leaves(params)))  # a renamed parameter is not left over
-    return Start(
-        jax.tree.map(lambda leaf, first: first if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, params, initial),
-        taken=[name for name in asked if name not in new],
-        new=new,
-        left=[name for name, leaf in found.items() if (name not in asked or name in new) and id(leaf) not in used],
-    )
-
-
-def require_architecture(experiment: Experiment) -> None:
-    """Check the shapes of the weights in `init_from`, which are not read; `adapt` is traced.
-
-    Raises:
-        UserError: as of `start_from`, or `init_from` cannot be used.
-    """
-    path, adapt = experiment.init_from, experiment.adapt
-    asked, axes = _shapes(param_shapes(experiment)), kept(experiment)[1]
-    found = _part_of(shapes_in(path), (path, experiment.init_part))
-
-    def trace(params: Params) -> None:
-        _adapted(path, params, asked, axes, adapt)
-
-    with contextlib.suppress(jax.errors.JAXTypeError):  # it depends on values: `start_from` checks it
-        jax.eval_shape(trace, found)
-
-
-def _adapted(
-    path: str, params: Params, asked: Mapping[str, tuple[int, ...]], axes: AxesByPath, adapt: Part[Params] | None
-) -> Params:
-    """Return the parameters after `adapt`, which must have the shapes asked for."""
-    if adapt is not None:
-        params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
-    params = _with_records(params, asked)
-    there = _shapes(params)
-    for name in sorted(there.keys() | asked.keys()):
-        if there.get(name) != asked.get(name):
-            raise UserError(
-                f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} in it, '
-                f'{asked.get(name, "absent")} in this model; --config.inherit=model takes the model from there'
-            )
-    return params
-
-
-def _with_records(params: Params, asked: Mapping[str, tuple[int, ...]]) -> Params:
-    """Return parameters with the records of the model that they are for, and without other records."""
-    kept = {name: leaf for name, leaf in _by_path(params).items() if name in asked or not is_record(name)}
-    lacking = {name: shape for name, shape in asked.items() if is_record(name) and name not in kept}
-    return unflatten_dict(
-        kept | {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in lacking.items()}, sep='/'
-    )
-
-
 def shapes_in(path: str) -> Params:
     """Return the shapes of the parameters of a run or of a Hugging Face directory, whose weights are not read."""
     if not is_hub(path):
@@ -420,7 +207,7 @@ def spec_of(path: str, part: str = '') -> dict[str, Any]:
     """Return the model of a run or of a Hugging Face directory, or a part of it, as a config.model."""
     spec = hub.spec_of(path) if is_hub(path) else Workdir.existing(path).read_config()['model']
     require_trusted({'model': spec}, path)
-    return _part_of(spec, (path, part))
+    return part_of(spec, (path, part))
 
 
 def under_heads(path: str, part: str, heads: Collection[str], ending: str) -> tuple[dict[str, Any], str]:
@@ -437,7 +224,12 @@ def under_heads(path: str, part: str, heads: Collection[str], ending: str) -> tu
     return spec, part
 
 
-def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
+def part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
+    """Return a named part of the parameters or of the model at a path; the whole without a name.
+
+    Args:
+        where: the path and the name.
+    """
     path, part = where
     if part and part not in whole:
         raise UserError(f"config.init_part: {path} has no part '{part}'; it has {', '.join(whole)}")
@@ -468,11 +260,3 @@ def is_hub(path: str) -> bool:
     if not folder.exists() and (words := advice(path)):
         raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py; {words}')
     return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
-
-
-def _shapes(params: Params) -> dict[str, tuple[int, ...]]:
-    return {path: leaf.shape for path, leaf in _by_path(params).items()}
-
-
-def _by_path(params: Params) -> dict[str, Any]:
-    return {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}

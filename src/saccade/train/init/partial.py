@@ -17,7 +17,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.axes import letters_of
 from saccade.train.optimizer import finds
-from saccade.train.trained import Wanted
+from saccade.train.start import Wanted
 from saccade.types import Params, UserError
 
 __all__ = ['body', 'encoder', 'nothing', 'only', 'teacher']

@@ -14,7 +14,7 @@ from einops import reduce
 
 from saccade.axes import letters_of
 from saccade.train.optimizer import each_leaf
-from saccade.train.trained import Wanted
+from saccade.train.start import Wanted
 from saccade.types import Params
 
 __all__ = ['grouped']
