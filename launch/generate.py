@@ -5,6 +5,7 @@
 python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
 python launch/generate.py --workdir=runs/a --prompt="def " --samples=16 --paged --page_size=64
 python launch/generate.py --workdir=runs/a --prompt="def " --beams=4
+python launch/generate.py --workdir=runs/a --prompt="def " --draft=runs/small
 python launch/generate.py --init_from=DIR --chat
 python launch/generate.py --workdir=runs/diffusion --prompt="def " --steps=64
 """
@@ -42,6 +43,12 @@ ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --be
 PAGED = flags.DEFINE_bool('paged', False, 'Keep the KV cache in pages; samples share the pages of the prompt.')
 PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of --paged.', 16, 256)
 PAGES = flags.DEFINE_integer('pages', None, 'Pages of the pool of --paged; default: enough for every sample.', 1)
+DRAFT = flags.DEFINE_string(
+    'draft',
+    None,
+    'A smaller model with the same tokenizer, for speculative decoding: a run or a Hugging Face directory.',
+)
+DRAFT_TOKENS = flags.DEFINE_integer('draft_tokens', 4, 'Tokens that --draft writes before each check.', 1, 64)
 STEPS = flags.DEFINE_integer('steps', None, 'Steps of masked diffusion, for a model trained on it.', 1)
 SEED = flags.DEFINE_integer('seed', 0, 'Seed of sampling; equal seeds give equal texts.', 0, 2**32 - 1)
 SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # defaults come from a Hugging Face folder
@@ -89,17 +96,22 @@ def main(overrides: list[str]) -> None:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
             print(said, flush=True)
         return
-    usage = None
+    numbers, line = {}, ''
     if BEAMS.value:
         beam = Beam(BEAMS.value, alpha=ALPHA.value)
         samples = writer.search(PROMPT.value, beam, MAX_TOKENS.value, SAMPLES.value)
     elif PAGED.value:
         paging = Paging(PAGE_SIZE.value, PAGES.value)
         samples, usage = writer.write_paged(PROMPT.value, key, paging, MAX_TOKENS.value, SAMPLES.value)
+        numbers, line = {'cache': asdict(usage) | {'bytes': usage.bytes}}, str(usage)
+    elif DRAFT.value:
+        small = open_trained(None, DRAFT.value, dtype=DTYPE.value)
+        drafter, count = Writer(small.model, small.params, small.tokenizer, sampler), DRAFT_TOKENS.value
+        samples, use = writer.write_drafted(PROMPT.value, key, drafter, count, MAX_TOKENS.value, SAMPLES.value)
+        numbers, line = {'draft': asdict(use)}, str(use)
     else:
         samples = writer.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
-    cache = {} if usage is None else {'cache': asdict(usage) | {'bytes': usage.bytes}}
-    _show(samples, cache, '' if usage is None else str(usage))
+    _show(samples, numbers, line)
 
 
 def _show(samples: 'Sequence[Continuation]', numbers: dict[str, Any], line: str) -> None:
@@ -115,9 +127,13 @@ def _show(samples: 'Sequence[Continuation]', numbers: dict[str, Any], line: str)
 def _refuse_without_effect() -> None:
     """Raise a UserError for flags without an effect on the chosen decoding method."""
     if STEPS.value:
-        refuse_given('with --steps', CHAT, BEAMS, PAGED)
+        refuse_given('with --steps', CHAT, BEAMS, PAGED, DRAFT)
     if not PAGED.value:
         refuse_given('without --paged', PAGE_SIZE, PAGES)
+    if not DRAFT.value:
+        refuse_given('without --draft', DRAFT_TOKENS)
+    elif PAGED.value or BEAMS.value or CHAT.value:
+        raise UserError('--draft is for samples of a prompt: it does not combine with --paged, --beams or --chat')
     if PAGED.value and (BEAMS.value or CHAT.value):
         raise UserError('--paged is for samples of a prompt: it does not combine with --beams or --chat')
     if not BEAMS.value:

@@ -6,27 +6,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from discovery import CATALOGUE, D, X, assert_near, mixing, subject_of
+from decoders import decoding, small, unless_refused
+from discovery import CATALOGUE, X, assert_near, mixing, subject_of
 
-from saccade.analysis.catalogue.catalogue import can
 from saccade.attention.paged import apart, joined
-from saccade.build import build
 from saccade.decode.generate import generate
 from saccade.decode.paged import Paging, generate_paged
 from saccade.decode.sampling import Sampler
-from saccade.types import LayerContext, Pages, UserError
+from saccade.types import LayerContext, Pages
 
 F32_RELATIVE = 1e-5  # of the largest element
 CHUNKS = (4, 1, 4)
 PADDED_LEFT = jnp.array([[1, 1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1, 1]])
 PAGES = Pages(count=7, size=4, most=3)
 TABLE = jnp.array([[5, 0, 3], [1, 6, 2]])  # no two pages of a row are neighbours, nor in order
-NEW, VOCABULARY = 12, 40
+NEW = 12
 WAY_OUT = 'decode without --paged'
-
-
-def decoding(names):
-    return [name for name in names if can(mixing()[name][0]).cached and can(mixing()[name][0]).causal]
 
 
 @pytest.mark.long
@@ -55,35 +50,10 @@ def test_steps_with_pages_that_held_other_tokens_replay_the_whole(name):
         np.testing.assert_array_equal(pool.k[jnp.array([4, 2])], 1)
 
 
-def unless_refused(make):
-    """What is made and no message, or None and the message of the refusal."""
-    try:
-        return make(), ''
-    except UserError as refused:
-        return None, str(refused)
-
-
-def small(mixer):
-    """A model of two layers with this mixer."""
-    norm = {'use': 'norm.rms:RMSNorm'}
-    feedforward = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}
-    block = {'use': 'block.pre_norm:PreNorm', 'norm': norm, 'mixer': mixer, 'feedforward': feedforward}
-    return {
-        'use': 'model.decoder:Decoder', 'vocabulary': VOCABULARY, 'context_length': 32, 'width': D, 'layers': 2,
-        'block': block, 'norm': norm, 'position': {'use': 'position.sinusoid:Sinusoid'},
-    }  # fmt: skip
-
-
 @pytest.mark.long
 @pytest.mark.parametrize('name', decoding(CATALOGUE.mixers()))
 def test_samples_of_a_prompt_equal_those_with_the_plain_cache(name):
-    model = build(small(mixing()[name][0]))()
-    tokens = jnp.zeros((1, 4), jnp.int32)
-    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, LayerContext(jnp.arange(4)[None]), False))
-    random = np.random.default_rng(0)
-    params = jax.tree.map(
-        lambda leaf: jnp.asarray(random.normal(leaf.ndim < 3, 0.5, leaf.shape), leaf.dtype), shapes['params']
-    )
+    model, params = small(name)
     prompts = 3 * [list(range(3, 17))]
     given = model, params, prompts, Sampler(1.0), NEW, jax.random.key(2)
     plain = generate(*given)

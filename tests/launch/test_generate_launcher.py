@@ -185,3 +185,37 @@ def test_in_bfloat16_other_numbers_give_a_score(runner, finished):
         for dtype in ('float32', 'bfloat16')
     ]
     assert 0 < abs(scores[0] - scores[1]) < 0.1
+
+
+@pytest.mark.long
+def test_greedy_samples_with_a_draft_are_those_without(runner, finished):
+    given = (f'--workdir={finished}', '--prompt=the model ', '--greedy', '--max_tokens=5')
+    plain, drafted = (
+        runner.run('generate', *given, '--json', *more) for more in ((), (f'--draft={finished}', '--draft_tokens=2'))
+    )
+    assert drafted.returncode == 0, drafted.stderr
+    plain, drafted = (json.loads(done.stdout) for done in (plain, drafted))
+    assert drafted['samples'] == plain['samples']
+    assert drafted['draft'] == {'rounds': 2, 'drafted': 4, 'kept': 4}  # it is its own draft
+    text = runner.run('generate', *given, f'--draft={finished}')
+    assert text.stderr == 'draft: 4 of 4 tokens kept; rounds: 1\n'
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (
+            ('--draft=runs/a', '--beams=2'),
+            '--draft is for samples of a prompt: it does not combine with --paged, --beams',
+        ),
+        (('--draft=runs/a', '--paged'), '--draft is for samples of a prompt'),
+        (('--draft_tokens=2',), '--draft_tokens has no effect without --draft'),
+        (('--draft=runs/none',), 'runs/none'),
+    ],
+)
+def test_what_does_not_go_with_a_draft_is_refused(runner, finished, arguments, message):
+    done = runner.run('generate', f'--workdir={finished}', '--prompt=the', *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert message in line

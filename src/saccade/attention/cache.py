@@ -128,6 +128,12 @@ class Cache(KVCache):
 
         return self.write(put, k, v, features, context).replace(filled=self.filled + k.shape[1])
 
+    def rewound(self, count: Int[Array, '']) -> 'Cache':
+        """Return the cache without the newest `count` slots of each row, where every token has a slot of its own."""
+        filled = self.filled - count
+        kept = jnp.arange(self.segments.shape[1]) < filled[:, None]
+        return self.replace(segments=jnp.where(kept, self.segments, 0), filled=filled)
+
     def renew(self, k: CachedKeys, v: Values, features: Features, context: LayerContext) -> 'Cache':
         """Return the ring with one token per row written over the oldest; padding is overwritten by the next token."""
 

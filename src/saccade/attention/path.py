@@ -60,6 +60,7 @@ class PathCache:
 
     kv: Cache
     convolution: State
+    rewrites: ClassVar[bool] = True
 
 
 class PaTH(MultiHead):

@@ -132,7 +132,8 @@ class Reformer(Layer):
         self, q: Queries, k: Queries, v: Queries, runs: Array, scoring: Scoring, context: LayerContext, state: KVCache
     ) -> tuple[Mixed, KVCache]:
         """Add a chunk to the KV cache, and attend to all tokens that a round finds; return the output and the cache."""
-        cached = self._by_token(state.whole().features['runs'])
+        before = state.whole()  # a slot without a token may have the run of another row's, or of a rejected one
+        cached = self._by_token(jnp.where((before.segments != 0)[..., None], before.features['runs'], -1))
         earlier = jnp.arange(q.shape[1])[:, None] > jnp.arange(q.shape[1])
         ranks = (runs[..., None] == cached[..., None, :]).sum(axis=-1)
         ranks += ((runs[..., None] == runs[..., None, :]) & earlier).sum(axis=-1)

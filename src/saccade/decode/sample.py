@@ -11,6 +11,7 @@ from saccade.decode.generate import generate
 from saccade.decode.generation import Generation
 from saccade.decode.paged import CacheUsage, Paging, generate_paged
 from saccade.decode.sampling import Sampler
+from saccade.decode.speculate import Draft, DraftUsage, generate_drafted
 from saccade.types import Count, CountOrZero, LanguageModel, Model, NotNegative, Params, Part, PRNGKey, Share, UserError
 
 __all__ = ['Sample']
@@ -87,6 +88,35 @@ class Writer:
         ids, max_tokens = self._laid_out(prompt, max_tokens)
         settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules, paging
         rows, usage = generate_paged(self.model, self.params, samples * [ids], *settings)
+        return [Continuation(self.text(ids, new), new) for new in rows], usage
+
+    def write_drafted(
+        self,
+        prompt: str,
+        key: PRNGKey,
+        drafter: 'Writer',
+        drafted: int,
+        max_tokens: int | None = None,
+        samples: int = 1,
+    ) -> tuple[list[Continuation], DraftUsage]:
+        """Continue a text as `write` does, by speculative decoding; also return the use of the draft.
+
+        Args:
+            drafter: a smaller model with the same tokenizer; its sampler is not used.
+            drafted: number of tokens that it drafts in a round.
+            max_tokens: as for `write`.
+
+        Raises:
+            UserError: as for `write`; the tokenizers differ; or as for `generate_drafted`.
+        """
+        if drafter.tokenizer.backend.get_vocab() != self.tokenizer.backend.get_vocab():
+            raise UserError(
+                'the draft has another tokenizer: train both on the same one, with data.tokenizer as a file'
+            )
+        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        draft = Draft(drafter.model, drafter.params, drafted)
+        settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules
+        rows, usage = generate_drafted(self.model, self.params, draft, samples * [ids], *settings)
         return [Continuation(self.text(ids, new), new) for new in rows], usage
 
     def search(
