@@ -33,6 +33,7 @@ Levels = Sequence[str]
 
 _ROW, _LETTER = 0.3, 0.076  # inches per row, and per letter of a name
 _ABOVE, _BELOW, _BETWEEN = 0.5, 0.5, 0.28  # inches
+_ROOM = 0.04  # on either side of the values that a metric can have, as a share of their range
 _APART = 0.36  # rows between the marks of neighbouring levels
 _CHANCE = dict(color=FAINT, lw=1.0, ls=(0, (3, 2)), zorder=1)
 
@@ -79,6 +80,9 @@ def _paint_panel(axes: Axes, comparison: Comparison, rows: Levels, marks: Levels
     axes.set_yticks(range(len(rows)), [*map(printable, rows)], parse_math=False)
     axes.tick_params(axis='y', length=0, labelcolor=INK)
     axes.spines['left'].set_visible(False)
+    low, high = comparison.declared.low, comparison.declared.high
+    if None not in (low, high):  # the panels of two accuracies have one scale
+        axes.set_xlim(low - _ROOM * (high - low), high + _ROOM * (high - low))
     axes.locator_params(axis='x', nbins=4)
     named(axes, metric_name(comparison.metric))
     if comparison.baseline is not None:
