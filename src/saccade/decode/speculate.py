@@ -32,8 +32,6 @@ from saccade.decode.sampling import Choices, Sampler
 from saccade.model.decoder import DecoderState
 from saccade.types import LanguageModel, Params, Part, PRNGKey, Tokens, UserError
 
-_WIDER = 1  # more tokens of capacity, by which growing states are found
-
 
 @dataclass(frozen=True, eq=False)
 class Draft:
@@ -177,9 +175,8 @@ class _Rewinding:
             return after.replace(layers=structure.unflatten(rewound), position=before.position + count)
         again = self.step(chunk, (jnp.arange(size) < count)[None].astype(jnp.int32), before)[1]
         computed, _ = _nodes(again.layers)
-        return again.replace(
-            layers=structure.unflatten([new or old for new, old in zip(rewound, computed, strict=True)])
-        )
+        layers = [old if new is None else new for new, old in zip(rewound, computed, strict=True)]
+        return again.replace(layers=structure.unflatten(layers))
 
 
 def _round(
@@ -263,7 +260,7 @@ def _forgetful(model: Any, params: Params, tokens: Tokens, capacity: int) -> tup
         return _nodes(state.layers)[0]
 
     found = []
-    for node, wider in zip(nodes(capacity), nodes(capacity + _WIDER), strict=True):
+    for node, wider in zip(nodes(capacity), nodes(capacity + 1), strict=True):
         grows = jax.tree.map(jnp.shape, node) != jax.tree.map(jnp.shape, wider)
         if grows and not isinstance(node, Cache):
             raise UserError(
