@@ -392,6 +392,19 @@ def test_tensorboard_on_a_full_disk_is_left_out(tmp_path, monkeypatch, caplog):
     assert steps_in(tmp_path / 'metrics.jsonl') == [1, 2, 3]
 
 
+def test_tensorboard_that_cannot_begin_leaves_no_file_open(tmp_path, monkeypatch):
+    closed, close = [], tensorboard.RecordWriter.close
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(tensorboard.RecordWriter, 'write', full)
+    monkeypatch.setattr(tensorboard.RecordWriter, 'close', lambda writer: closed.append(writer) or close(writer))
+    with pytest.raises(UserError, match='the disk is full'):
+        tensorboard.TensorBoard().open(tmp_path, {}, 0)
+    assert len(closed) == 1
+
+
 def test_standard_output_may_end_before_the_run(tmp_path, caplog):
     class Full(io.StringIO):
         def write(self, text):

@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,11 @@ class TensorBoard:
             self._writer = RecordWriter(str(self._events / name))
             self._flushed = time.monotonic()
         purged = start + 1 if start else 0
-        self._add(Event(file_version='brain.Event:2'))
-        self._add(Event(step=purged, session_log=SessionLog(status=SessionLog.START)))
+        with ExitStack() as begun:
+            begun.callback(self.close)  # only an open sink is closed by the log
+            self._add(Event(file_version='brain.Event:2'))
+            self._add(Event(step=purged, session_log=SessionLog(status=SessionLog.START)))
+            begun.pop_all()
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         """Write the finite metrics of one step as scalars named 'SPLIT/METRIC'.
