@@ -35,8 +35,10 @@ def test_steps_with_pages_that_held_other_tokens_replay_the_whole(name):
         assert WAY_OUT in message
         return
     pools, rows = apart(made)
-    pools = jax.tree.map(jnp.ones_like, pools)  # tokens of the same segment, not later than those of the rows
+    pools = jax.tree.map(jnp.ones_like, pools)
     step = jax.jit(lambda *chunk: subject.module.apply(subject.params, *chunk, method='step'))
+    # The pages of the rows hold other tokens of the same segments, at the same positions.
+    pools, _ = apart(step(X[::-1, ::-1], context, joined(pools, rows, TABLE))[1])
     state, parts, start = joined(pools, rows, TABLE), [], 0
     for count in CHUNKS:
         here = slice(start, start + count)

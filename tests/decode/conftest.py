@@ -26,6 +26,22 @@ def windowed() -> tuple[Any, Any]:
 
 
 @pytest.fixture(scope='session')
+def hybrid() -> tuple[Any, Any]:
+    """Attention, a fixed memory with a convolution, a ring buffer, and latents."""
+    spec = model_spec(layers=4)
+    block = spec['block']
+    window = {**block['mixer'], 'mask': {'use': 'ops.mask:Window', 'left': 9}}
+    convolution = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True}
+    delta = {'use': 'attention.delta:Delta', 'heads': 4, 'convolution': convolution}
+    latent = {
+        'use': 'attention.latent:Latent', 'heads': 4, 'rank': 6, 'head_width': 4, 'value_width': 3, 'rotated_width': 2,
+        'position': {'use': 'position.rotary:Rotary'}, 'mask': {'use': 'ops.mask:Causal'},
+    }  # fmt: skip
+    spec['block'] = [{**block, 'mixer': mixer} for mixer in (block['mixer'], delta, window, latent)]
+    return make(spec)
+
+
+@pytest.fixture(scope='session')
 def learned() -> tuple[Any, Any]:
     return make(learned_spec())
 

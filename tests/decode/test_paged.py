@@ -28,22 +28,6 @@ PROMPTS = ([*COMMON, 9, 9], [*COMMON[:19], 5, 6, 7], [*COMMON, 1], [*COMMON, 9, 
 NEW = 30
 
 
-@pytest.fixture(scope='module')
-def hybrid():
-    """Attention, a fixed memory with a convolution, a ring buffer, and latents."""
-    spec = model_spec(layers=4)
-    block = spec['block']
-    window = {**block['mixer'], 'mask': {'use': 'ops.mask:Window', 'left': 9}}
-    convolution = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True}
-    delta = {'use': 'attention.delta:Delta', 'heads': 4, 'convolution': convolution}
-    latent = {
-        'use': 'attention.latent:Latent', 'heads': 4, 'rank': 6, 'head_width': 4, 'value_width': 3, 'rotated_width': 2,
-        'position': {'use': 'position.rotary:Rotary'}, 'mask': {'use': 'ops.mask:Causal'},
-    }  # fmt: skip
-    spec['block'] = [{**block, 'mixer': mixer} for mixer in (block['mixer'], delta, window, latent)]
-    return make(spec)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize('name', ['rotary', 'learned', 'windowed', 'hybrid'])
 @pytest.mark.parametrize('size', [5, 16])

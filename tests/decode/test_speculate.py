@@ -13,6 +13,7 @@ from small_models import CONTEXT, make, model_spec
 
 from saccade.decode.generate import generate
 from saccade.decode.rules import TokenRules
+from saccade.decode.sample import Writer
 from saccade.decode.sampling import Sampler
 from saccade.decode.speculate import Draft, DraftUsage, generate_drafted
 from saccade.types import LayerContext, UserError
@@ -25,18 +26,6 @@ NEW = 30
 
 def small(**changes):
     return make(model_spec(**{'layers': 1, 'width': 8, **changes}))
-
-
-@pytest.fixture(scope='module')
-def hybrid():
-    """Attention, a fixed memory with a convolution, and a ring buffer."""
-    spec = model_spec(layers=3)
-    block = spec['block']
-    window = {**block['mixer'], 'mask': {'use': 'ops.mask:Window', 'left': 9}}
-    convolution = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True}
-    delta = {'use': 'attention.delta:Delta', 'heads': 4, 'convolution': convolution}
-    spec['block'] = [{**block, 'mixer': mixer} for mixer in (block['mixer'], delta, window)]
-    return make(spec)
 
 
 @pytest.mark.parametrize('name', ['rotary', 'learned', 'windowed', 'hybrid'])
@@ -117,6 +106,13 @@ def test_what_cannot_be_checked_is_refused(rotary):
         generate_drafted(*rotary, Draft(*small(context_length=32)), PROMPTS[1:], GREEDY, NEW, KEY)
     with pytest.raises(UserError, match='draft_tokens: must be at least 1, not 0'):
         Draft(*small(), 0)
+
+
+def test_a_draft_with_another_tokenizer_is_refused(rotary, tokenizer, words):
+    writer, other = (Writer(*rotary, each, GREEDY) for each in (tokenizer, words))
+    assert writer.write_drafted('a', KEY, writer, 2, 4)[0] == writer.write('a', KEY, 4)
+    with pytest.raises(UserError, match='the draft has another tokenizer'):
+        writer.write_drafted('a', KEY, other, 2, 4)
 
 
 def test_a_state_that_grows_otherwise_is_refused(rotary):

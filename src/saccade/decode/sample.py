@@ -99,7 +99,7 @@ class Writer:
         max_tokens: int | None = None,
         samples: int = 1,
     ) -> tuple[list[Continuation], DraftUsage]:
-        """Continue a text as `write` does, by speculative decoding; also return the use of the draft.
+        """Continue a text as `write` does, by speculative decoding; also return counts of drafted tokens.
 
         Args:
             drafter: a smaller model with the same tokenizer; its sampler is not used.

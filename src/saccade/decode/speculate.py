@@ -48,7 +48,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class DraftUsage:
-    """Use of a draft. Attributes: rounds, over all texts; drafted tokens; kept tokens."""
+    """Counts over all texts. Attributes: rounds; drafted, number of drafted tokens; kept, those that were accepted."""
 
     rounds: int
     drafted: int
@@ -77,7 +77,7 @@ class _Drafting:
 
 @dataclass(frozen=True)
 class _Settings:
-    """Static settings. Attributes: drafted, number of tokens per round (K); most, maximum number of new tokens (M)."""
+    """Compiled settings. Attributes: drafted, tokens of a round (K); most, maximum number of new tokens (M)."""
 
     sampler: Sampler
     drafted: int
@@ -96,7 +96,7 @@ def generate_drafted(
     end: int | None = None,
     rules: TokenRules = FREE,
 ) -> tuple[list[list[int]], DraftUsage]:
-    """Return the new tokens of each row, distributed as those of `decode.generate:generate`, and the use of the draft.
+    """Return new tokens with the distribution of those of `decode.generate:generate`, and counts of drafted tokens.
 
     Args:
         model, params, prompts, sampler, max_tokens, key, end: as for `generate`; equal keys give other samples.
@@ -139,7 +139,7 @@ def _drafted(
     openings = [after_prompts(*each, tokens, lengths, room) for each in zip(models, params, strict=True)]
     capacity = tokens.shape[1] - 1 + room
     large, small = (
-        _Rewinding(opening.step, _forgetful(*each, tokens, capacity))
+        _Rewinding(opening.step, _rewindable(*each, tokens, capacity))
         for opening, *each in zip(openings, models, params, strict=True)
     )
     rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(len(tokens)))
@@ -159,19 +159,19 @@ def _drafted(
 
 @dataclass(frozen=True)
 class _Rewinding:
-    """Step of a model that takes tokens back. Attributes: forgetful, by node of the layers' states (`_nodes`)."""
+    """Step of a model, whose tokens can be taken out of its state. Attributes: rewindable, by node of it (`_nodes`)."""
 
     step: Step
-    forgetful: Sequence[bool]
+    rewindable: Sequence[bool]
 
     def kept(self, before: DecoderState, after: DecoderState, chunk: Tokens, count: Int[Array, '']) -> DecoderState:
         """Return the state after the first `count` tokens of a chunk, from those before and after all of it."""
         size = chunk.shape[1]
         nodes, structure = _nodes(after.layers)
         rewound = [
-            node.rewound(size - count) if free else None for node, free in zip(nodes, self.forgetful, strict=True)
+            node.rewound(size - count) if alone else None for node, alone in zip(nodes, self.rewindable, strict=True)
         ]
-        if all(self.forgetful):
+        if all(self.rewindable):
             return after.replace(layers=structure.unflatten(rewound), position=before.position + count)
         again = self.step(chunk, (jnp.arange(size) < count)[None].astype(jnp.int32), before)[1]
         computed, _ = _nodes(again.layers)
@@ -237,7 +237,7 @@ def _drawn(probabilities: Float[Array, 'V'], key: PRNGKey) -> Int[Array, '']:
 
 
 def _batched(states: tuple[DecoderState, DecoderState]) -> tuple[DecoderState, DecoderState]:
-    """Return the states of a row as those of a batch of one."""
+    """Add a batch axis of size 1 to the states of a row."""
     return jax.tree.map(lambda leaf: leaf[None], states)
 
 
@@ -246,7 +246,7 @@ def _nodes(layers: Any) -> tuple[list[Any], Any]:
     return jax.tree.flatten(layers, is_leaf=lambda node: isinstance(node, Cache) or getattr(node, 'rewrites', False))
 
 
-def _forgetful(model: Any, params: Params, tokens: Tokens, capacity: int) -> tuple[bool, ...]:
+def _rewindable(model: Any, params: Params, tokens: Tokens, capacity: int) -> tuple[bool, ...]:
     """Return True for each node of the layers' states that is a KV cache with a slot for every token.
 
     Raises:
