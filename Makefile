@@ -9,6 +9,8 @@ SAMPLE ?= 1
 # Of `make accelerator`, whose further flags are ARGUMENTS, as --size=tiny.
 MINUTES ?= 10
 ARGUMENTS ?=
+# Of all that is installed a small part is imported; Python compiles that then, and need not compile all now.
+PIP := --quiet --disable-pip-version-check --no-compile
 # Each of the processes that tests start would compile all of our modules once more.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -54,17 +56,17 @@ format: $(VENV)/.installed-test
 $(VENV)/.installed: pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Saccade needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'
+	$(BIN)/python -m pip install $(PIP) --editable '.[train]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(subst oracle,test$(,)oracle,$*)]'
+	$(BIN)/python -m pip install $(PIP) --editable '.[$(subst oracle,test$(,)oracle,$*)]'
 	@touch $@
 
 # The version that the installed JAX names; without it tests that compile for TPUs are skipped.
 LIBTPU := from importlib.metadata import requires; print(*(each.split(";")[0] for each in requires("jax") if "libtpu" in each))
 $(VENV)/libtpu: $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $@ "$$($(BIN)/python -c '$(LIBTPU)')" || \
+	$(BIN)/python -m pip install $(PIP) --no-deps --upgrade --target $@ "$$($(BIN)/python -c '$(LIBTPU)')" || \
 	  echo "libtpu cannot be installed: tests that compile for TPUs are skipped"
 
 , := ,

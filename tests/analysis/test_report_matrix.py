@@ -17,7 +17,7 @@ from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report, published_page, published_picture
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
-from saccade.sweep.record import Sweep, SweepRun, read_sweep, write_sweep
+from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, write_sweep
 from saccade.sweep.suite import Suite, SuiteTask
 from saccade.types import UserError
 
@@ -165,6 +165,24 @@ def test_two_crossed_factors_have_a_picture_with_a_panel_for_each_task(tmp_path)
     page = matrix_report(tmp_path, StudyQuestion())
     assert 'Score by mixer and convolution' in page.files[0].read_text()
     assert {figure.name for figure in page.figures} >= {'factors.pdf', 'factors.svg'}
+
+
+def test_a_verdict_of_crossed_factors_is_at_the_same_level_of_the_other(tmp_path):
+    jitter = (0.01, -0.01, 0.0, 0.005, -0.005)
+    means = {'attention,off': 0.2, 'attention,on': 0.9, 'delta,off': 0.6, 'delta,on': 0.5}
+    write_task(tmp_path / 'recall', {name: [mean + x for x in jitter] for name, mean in means.items()}, 0.1)
+    primary = PrimaryComparison('accuracy', 'attention,off', 0.05)
+    write_sweep(
+        tmp_path / 'recall',
+        replace(read_sweep(tmp_path / 'recall'), factors=('mixer', 'convolution'), primary=primary),
+    )
+    found = matrix(tmp_path, StudyQuestion())
+    verdicts = {row['variant']: row['verdict'] for row in found.records()}
+    assert verdicts == {'attention,off': None, 'attention,on': None, 'delta,off': 'better', 'delta,on': 'worse'}
+    notes = ('The protocol is <there>.',)
+    page = published_page(found, Suite('What can it do?', (), notes), datetime(2026, 11, 28))
+    assert '<p>The protocol is &lt;there&gt;.</p>' in page
+    assert 'The margin, declared before the runs, is 0.05. Verdicts follow from the margin' in page
 
 
 def test_a_picture_without_two_factors_is_refused(folder):

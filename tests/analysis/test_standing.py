@@ -13,6 +13,7 @@ from report_study import config, start, write_run
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.matrix import matrix
 from saccade.analysis.report.standing import standing_page
+from saccade.analysis.report.tuning import Tuning
 from saccade.sweep.record import Sweep, SweepRun, write_sweep
 from saccade.sweep.suite import Suite, SuiteTask
 from saccade.types import UserError
@@ -146,6 +147,7 @@ def test_it_has_seeds_solved_and_the_effects_of_factors(crossed):
     page = crossed(None)
     assert '| delta,on | 4/5; 40 |' in page
     assert '| soft,on | 0/5; \\> 40 |' in page
+    assert 'among variants that solve it, compare the steps to solve' in page
     assert '### recall' in page
     effect = re.search(r'\| convolution \| on \| all \| \+([\d.]+) ', page)
     assert float(effect[1]) == pytest.approx(0.47)  # means of 0.30 in soft, and of 0.60 and 0.04 less luck in delta
@@ -154,6 +156,17 @@ def test_it_has_seeds_solved_and_the_effects_of_factors(crossed):
 def test_it_has_the_settings_that_were_chosen(page):
     assert '## Chosen settings\n\n| variant | parity | recall |' in page
     assert '| delta | rate=2 | — |' in page
+
+
+def test_it_names_the_settings_at_an_edge_of_those_tried(tmp_path, monkeypatch, page):
+    found = matrix(tmp_path / 'suite', StudyQuestion())
+    assert found.at_edges == ()  # the settings of this search differ in no field
+    monkeypatch.setattr(Tuning, 'at_edge', lambda self, variant, setting: variant == 'delta')
+    found = matrix(tmp_path / 'suite', StudyQuestion())
+    text = standing_page(found, Suite('What?', (), ('Read the protocol.',)), COMMAND, datetime(2026, 11, 25))
+    said = 'The chosen setting is at an edge of the tried values, so a better one may be beyond: delta (rate=2).'
+    assert f'\n\nparity: {said}\n\n' in text
+    assert '\n\nRead the protocol.\n\n```shell' in text
 
 
 def test_some_variants_have_their_part_of_the_search(page, tmp_path):

@@ -3,6 +3,7 @@
 """Speculative decoding: the tokens of the large model, whatever the draft, in every kind of state."""
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -22,14 +23,18 @@ KEY = jax.random.key(5)
 GREEDY = Sampler(0.0)
 PROMPTS = ([*range(40)], [9, 9], [], [7, 3, 7, 3, 7])
 NEW = 30
+LONG = partial(pytest.param, marks=pytest.mark.long)
 
 
 def small(**changes):
     return make(model_spec(**{'layers': 1, 'width': 8, **changes}))
 
 
-@pytest.mark.parametrize('name', ['rotary', 'learned', 'windowed', 'hybrid'])
-@pytest.mark.parametrize('drafted', [1, 4])
+MODELS = [*map(LONG, ('learned', 'hybrid')), 'rotary', 'windowed']
+
+
+@pytest.mark.parametrize('name', MODELS)
+@pytest.mark.parametrize('drafted', [LONG(1), 4])
 def test_greedy_tokens_are_those_of_the_large_model(name, drafted, request):
     model, params = request.getfixturevalue(name)
     plain = generate(model, params, PROMPTS, GREEDY, NEW, KEY)
@@ -39,7 +44,7 @@ def test_greedy_tokens_are_those_of_the_large_model(name, drafted, request):
     assert usage.kept < usage.drafted  # the small model has other weights
 
 
-@pytest.mark.parametrize('name', ['rotary', 'hybrid'])
+@pytest.mark.parametrize('name', ['rotary', LONG('hybrid')])
 def test_a_draft_by_the_model_itself_is_kept(name, request):
     model, params = request.getfixturevalue(name)
     plain = generate(model, params, PROMPTS, GREEDY, NEW, KEY)
@@ -48,11 +53,13 @@ def test_a_draft_by_the_model_itself_is_kept(name, request):
     assert usage.rounds == len(PROMPTS) * NEW / 5
 
 
+@pytest.mark.long
 def test_the_state_of_a_draft_may_be_of_another_kind(rotary, hybrid):
     plain = generate(*rotary, PROMPTS, GREEDY, NEW, KEY)
     assert generate_drafted(*rotary, Draft(*hybrid), PROMPTS, GREEDY, NEW, KEY)[0] == plain
 
 
+@pytest.mark.long
 def test_a_text_ends_with_its_end_token_and_at_the_context(rotary):
     model, params = rotary
     prompts = [[*range(CONTEXT - NEW)]]

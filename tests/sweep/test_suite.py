@@ -14,11 +14,18 @@ from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path for path in (ROOT / 'experiments/suites').glob('*.py') if path.stem != '__init__')
+DOC = """What can it do?
+
+    python launch/suite.py
+
+All rows have 32 tokens, and chance
+is that of a guess.
+"""
 
 
 def write(folder, spec):
     file = folder / 'my_suite.py'
-    file.write_text(f'"""What can it do?"""\n\n\ndef get_suite():\n    return {spec!r}\n')
+    file.write_text(f'"""{DOC}"""\n\n\ndef get_suite():\n    return {spec!r}\n')
     return str(file)
 
 
@@ -30,6 +37,7 @@ def test_each_task_is_a_sweep_in_a_folder_of_its_own(tmp_path):
     }
     suite = Suite.of(write(tmp_path, spec))
     assert suite.title == 'What can it do?'
+    assert suite.notes == ('All rows have 32 tokens, and chance is that of a guess.',)
     assert [task.flags(Path('/runs')) for task in suite.tasks] == [
         [
             '--config=a.py',

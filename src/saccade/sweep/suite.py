@@ -11,9 +11,11 @@ A suite file defines `get_suite()`, which returns a dict from the name of each s
     control name of a variant that must solve the task for the sweep to be evidence, a positive control; optional
     claim   fields of a `Claim`, declared before the runs; optional
 
-The first line of its docstring is the suite's title.
+The first paragraph of its docstring is the suite's title, and the others, but for indented commands, are the notes
+at the head of the suite's pages.
 """
 
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -78,10 +80,11 @@ class SuiteTask:
 
 @dataclass(frozen=True)
 class Suite:
-    """Suite of sweeps. Attributes: title; tasks, in order."""
+    """Suite of sweeps. Attributes: title; tasks, in order; notes, paragraphs for the reader of its pages."""
 
     title: str
     tasks: tuple[SuiteTask, ...]
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, path: str) -> 'Suite':
@@ -95,8 +98,10 @@ class Suite:
             raise UserError(
                 f'--suite={path}: get_suite() must return a dict of tasks, name=dict(config=..., sweep=...)'
             )
-        title = doc.strip().partition('\n')[0].rstrip('.')
-        return cls(title or Path(path).stem, tuple(_task(f'--suite={path}', *item) for item in spec.items()))
+        title, *others = inspect.cleandoc(doc).split('\n\n')
+        notes = (' '.join(each.split()) for each in others if not each.startswith(' '))
+        tasks = (_task(f'--suite={path}', *item) for item in spec.items())
+        return cls(' '.join(title.split()).rstrip('.') or Path(path).stem, tuple(tasks), tuple(notes))
 
 
 def _task(where: str, name: Any, spec: Any) -> SuiteTask:

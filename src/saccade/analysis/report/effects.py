@@ -20,12 +20,17 @@ import numpy as np
 
 from saccade.analysis.report.compare import Comparison, bounded
 from saccade.analysis.report.interval import Interval, Values, mean_intervals
-from saccade.analysis.report.margin import verdicts
+from saccade.analysis.report.margin import JUDGED, verdicts
 from saccade.analysis.report.tables import with_interval
 from saccade.analysis.report.words import UNKNOWN
 from saccade.types import difference
 
 Cell = tuple[str, ...]  # a level of each factor
+EFFECT = (
+    'An effect is the metric at the level minus that at the first level of the factor, for each seed: the main effect '
+    'as a mean over the levels of the other factors, and then within each of them. Means over seeds with 95% '
+    'intervals, without a correction for their number.'
+)
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,20 @@ class Effect:
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of the factors. Attributes: factors, their names; effects, main effects before those within levels."""
+    """Effects of the factors.
+
+    Attributes: factors, their names; effects, main effects before those within levels; margin of the verdicts, None
+    without verdicts.
+    """
 
     factors: tuple[str, ...]
     effects: tuple[Effect, ...]
+    margin: float | None = None
+
+    def of(self, variant: str) -> Effect | None:
+        """Return the effect of a variant's level of the first factor within its level of the other; None if unknown."""
+        cell = (self.factors[0], *levels_of(variant))
+        return next((each for each in self.effects if (each.factor, each.level, each.within) == cell), None)
 
     def table(self, digits: int) -> list[list[str]]:
         """Return the effects as text, below the names of the columns."""
@@ -90,7 +105,16 @@ def effects(comparison: Comparison) -> Effects | None:
         for number, factor in enumerate(factors)
         for effect in _of(comparison, factor, _changes(number, [*planned], scores))
     ]
-    return Effects(factors, tuple(found)) if found else None
+    return Effects(factors, tuple(found), comparison.margin) if found else None
+
+
+def effect_words(found: Sequence[Effects]) -> str:
+    """Return sentences on what an effect is, and on the verdicts if there are any."""
+    margins = sorted({each.margin for each in found if each.margin is not None})
+    if not margins:
+        return EFFECT
+    declared = ' or '.join(f'{margin:g}' for margin in margins)
+    return f'{EFFECT} The margin, declared before the runs, is {declared}. {JUDGED}'
 
 
 def levels_of(variant: str) -> Cell:

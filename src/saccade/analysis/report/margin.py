@@ -49,6 +49,12 @@ FEWEST = 5  # minimum seeds of a verdict
 LEVEL = 0.95  # of each bound
 VERDICTS = ('better', 'not worse', 'inconclusive', 'worse')
 
+JUDGED = (
+    'Verdicts follow from the margin and two one-sided 95% bounds, the ends of the 90% interval. Better: the bounds '
+    'exclude a gain of the margin or less. Not worse: they exclude a loss of the margin or more. Worse: they exclude a '
+    'loss of the margin or less. Inconclusive: none of these.'
+)
+
 _ROW = 0.42  # inches per row
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from saccade.analysis.report.compare import Comparison, RankedVariant, StudyQuestion, compare
 from saccade.analysis.report.critical import Critical, over_tasks
-from saccade.analysis.report.effects import effects, levels_of
+from saccade.analysis.report.effects import Effects, effects, levels_of
 from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.runs import NothingLoggedError, left_out_words, read_study, runs_in
 from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.tables import places, seeds, with_interval
-from saccade.analysis.report.tuning import search_of
+from saccade.analysis.report.tuning import TuningSearch, search_of
 from saccade.analysis.report.words import UNKNOWN, amount, counted, fixed
 from saccade.sweep.record import read_sweep, sweep_file
 from saccade.sweep.suite import Suite
@@ -73,14 +73,24 @@ class Matrix:
         }
 
     @cached_property
-    def settings(self) -> Mapping[str, Mapping[str, str | None]]:
-        """Setting of each variant that the search before a sweep chose, by task; tasks without a search are absent."""
+    def searches(self) -> Mapping[str, TuningSearch]:
+        """Search before each sweep, by task; tasks without a search are absent."""
         searches = {task: search_of(comparison) for task, comparison in self.comparisons.items()}
+        return {task: search for task, search in searches.items() if search}
+
+    @cached_property
+    def settings(self) -> Mapping[str, Mapping[str, str | None]]:
+        """Setting of each variant that the search before a sweep chose, by task."""
         return {
             task: search.taken(read_sweep(self.comparisons[task].study.folder))
-            for task, search in searches.items()
-            if search
+            for task, search in self.searches.items()
         }
+
+    @cached_property
+    def at_edges(self) -> tuple[str, ...]:
+        """A sentence for each task whose chosen settings are at an edge of the tried values."""
+        said = ((task, search.at_edges(self.settings[task])) for task, search in self.searches.items())
+        return tuple(f'{task}: {text}' for task, text in said if text)
 
     def state_bytes(self, variant: str) -> int | float | None:
         """Return the maximum size of the decoding state over tasks; None if no run logged it."""
@@ -129,9 +139,18 @@ class Matrix:
         }
         return over_tasks(scores)
 
+    @cached_property
+    def effects(self) -> Mapping[str, Effects]:
+        """Effects of the factors, by task; tasks without factors are absent."""
+        measured = {task: effects(comparison) for task, comparison in self.comparisons.items()}
+        return {task: each for task, each in measured.items() if each}
+
     def records(self) -> list[dict[str, str | float | int | None]]:
-        """Return every cell with full precision."""
-        tests = {task: margin_test(comparison) for task, comparison in self.comparisons.items()}
+        """Return every cell with full precision.
+
+        The verdict is on the difference to the baseline, or with factors to the first level of the first of them.
+        """
+        tests = {task: self.effects.get(task) or margin_test(each) for task, each in self.comparisons.items()}
         return [
             {
                 'variant': variant,
@@ -154,8 +173,7 @@ class Matrix:
 
 def effect_tables(found: Matrix) -> dict[str, list[list[str]]]:
     """Return the effects of the factors as text, by task; tasks without factors are absent."""
-    measured = {task: (effects(comparison), places(comparison)) for task, comparison in found.comparisons.items()}
-    return {task: effect.table(digits) for task, (effect, digits) in measured.items() if effect}
+    return {task: each.table(places(found.comparisons[task])) for task, each in found.effects.items()}
 
 
 def sweeps_in(workdir: str | Path) -> list[Path]:

@@ -5,7 +5,7 @@ and the reports of its sweeps.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.critical import picture_of_ranks
 from saccade.analysis.report.crossed import crossed
 from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
+from saccade.analysis.report.effects import effect_words
 from saccade.analysis.report.matrix import Matrix, effect_tables, matrix, overview, overview_of
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.analysis.report.runs import Trial
@@ -114,7 +115,7 @@ class Links:
 def published_page(found: Matrix, suite: Suite, now: datetime) -> str:
     """Return the page as one file that can be published: it has no links to the runs."""
     texts = suite.title, overview_of(found, suite), f'Computed on {now:%d %B %Y}.'
-    return _html(found, MatrixPictures.of(found), texts, None)
+    return _html(found, MatrixPictures.of(found), texts, None, suite.notes)
 
 
 def published_picture(found: Matrix) -> str:
@@ -168,9 +169,17 @@ def matrix_report(workdir: str | Path, question: StudyQuestion, out: str | Path 
     return MatrixReport(found, tuple(contents), tuple(drawn))
 
 
-def _html(found: Matrix, pictures: MatrixPictures, texts: tuple[str, str, str], links: Links | None) -> str:
-    """Return the page. Args: texts, its title, its first sentence and its last."""
+def _html(
+    found: Matrix,
+    pictures: MatrixPictures,
+    texts: tuple[str, str, str],
+    links: Links | None,
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the page. Args: texts, its title, its first sentence and its last; notes, paragraphs after the first."""
     title, lead, source = texts
+    opened = f'A cell opens its runs{"; each column links to the report of its sweep" if links else ""}.'
+    stopped = page.STOPPED if any(map(tables.any_solved, found.comparisons.values())) else ''
     environment = page.templates()
     return environment.get_template('matrix.html.jinja').render(
         title=title,
@@ -182,7 +191,7 @@ def _html(found: Matrix, pictures: MatrixPictures, texts: tuple[str, str, str], 
         states=pictures.states,
         lengths=pictures.lengths,
         effects=effect_tables(found),
-        effect=page.EFFECT,
+        effect_words=effect_words([*found.effects.values()]),
         curves=seed_curves,
         glyphs=GLYPHS,
         hues=len(COLOURS),
@@ -190,7 +199,8 @@ def _html(found: Matrix, pictures: MatrixPictures, texts: tuple[str, str, str], 
         links=links.of_run if links else lambda _: [],
         number=page.number,
         tables=tables,
-        method=f'{METHOD} A cell opens its runs{"; each column links to the report of its sweep" if links else ""}.',
+        method=[f'{METHOD} {opened} {stopped}'.rstrip(), *found.at_edges],
+        notes=notes,
         source=source,
         **page.scripted(environment),
     )

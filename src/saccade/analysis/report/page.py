@@ -26,7 +26,7 @@ from saccade.analysis.report.compare import Comparison, RankedVariant
 from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
 from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS, ReportPicture
-from saccade.analysis.report.effects import effects
+from saccade.analysis.report.effects import effect_words, effects
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
@@ -84,16 +84,9 @@ AT_EQUAL_COMPUTE = (
     'learning rate has not decayed yet, so this is biased against more expensive variants.'
 )
 
-EFFECT = (
-    'An effect is the metric at the level minus that at the first level of the factor, for each seed: the main effect '
-    'as a mean over the levels of the other factors, and then within each of them. Means over seeds with 95% '
-    'intervals, without a correction for their number.'
-)
-
 BOUNDED = (
-    'Mean difference to the baseline, paired by seed, with two one-sided 95% bounds. Not worse: the bounds exclude a '
-    'loss of the margin or more. Worse: they exclude a loss of the margin or less. Inconclusive: neither. The bounds '
-    'are not corrected for the number of variants.'
+    f'Mean difference to the baseline, paired by seed, with its bounds. {margin.JUDGED} The bounds are not corrected '
+    'for the number of variants.'
 )
 
 _HEAD = 12  # characters of a line in the head of a column for LaTeX, at least
@@ -180,7 +173,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         bounded=BOUNDED,
         across=across(comparison),
         effects=effects(comparison),
-        effect_of=EFFECT,
+        effect_words=effect_words,
         lengths=lengths(comparison),
         multipliers=over,
         multiplied=_multiplied(comparison, over),
@@ -360,7 +353,9 @@ def _multiplied(comparison: Comparison, found: Multipliers | None) -> str:
 
 def _effects(comparison: Comparison) -> list[str]:
     found = effects(comparison)
-    return ['## Effects of the factors', table(found.table(tables.places(comparison))), EFFECT] if found else []
+    if found is None:
+        return []
+    return ['## Effects of the factors', table(found.table(tables.places(comparison))), effect_words([found])]
 
 
 def _by_length(comparison: Comparison) -> list[str]:

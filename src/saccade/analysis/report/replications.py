@@ -25,7 +25,7 @@ from saccade.analysis.report.margin import exact, undecided
 from saccade.analysis.report.matrix import Matrix
 from saccade.analysis.report.page import marked, table
 from saccade.analysis.report.tables import with_interval
-from saccade.analysis.report.words import counted, decimals, metric_name
+from saccade.analysis.report.words import MINUS, counted, decimals, metric_name
 from saccade.sweep.record import read_sweep
 from saccade.sweep.suite import Claim, Suite, SuiteTask
 from saccade.types import UserError, difference
@@ -171,7 +171,7 @@ def verdict_rows(decided: Sequence[Replication]) -> list[list[str]]:
                     each.task.name if number == 0 else '',
                     row.name,
                     with_interval(row.mean, row.bounds, decimals(widths), sign=True),
-                    f'{claim.margin:+g} {metric_name(claim.metric)}',
+                    f'{claim.margin:+g} {metric_name(claim.metric)}'.replace('-', MINUS),
                     f'{row.verdict}{f" ({row.note})" if row.note else ""}',
                     f'{each.minutes:.0f}' if number == 0 else '',
                 ]
@@ -185,6 +185,7 @@ def claims_section(decided: Sequence[Replication]) -> str:
     claims += [[each.task.name, f'{each.task.claim.says} ({each.task.claim.source})', each.verdict] for each in decided]
     rule = (
         'A difference is positive in the direction of the claim. Confirmed: its 95% interval over seeds is above the '
-        'margin, which was declared before the runs. Contradicted: it is below zero.'
+        'margin, which was declared before the runs. Contradicted: it is below zero and below the margin. '
+        'Inconclusive: neither. A claim with several differences is confirmed if all are, and contradicted if any is.'
     )
     return '\n\n'.join([marked(summary(decided)), table(claims), rule, table(verdict_rows(decided))])

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
+from saccade.analysis.report.effects import effect_words
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.matrix import Matrix, effect_tables, overview_of
 from saccade.analysis.report.origins import origins
-from saccade.analysis.report.page import EFFECT, SOLVED, marked, table
+from saccade.analysis.report.page import SOLVED, STOPPED, marked, table
 from saccade.analysis.report.replications import Replication, claims_section
 from saccade.analysis.report.solved import solved_runs
-from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.plan import read_sweep_file
@@ -61,6 +61,7 @@ def standing_page(found: Matrix, suite: Suite, command: str, now: datetime, deci
             [
                 f'# {marked(suite.title)}',
                 marked(overview_of(found, suite)),
+                *map(marked, suite.notes),
                 f'```shell\n{command}\n```',
                 *_provenance(found),
                 marked(f'{_work(found)} Made on {now:%d %B %Y}.'),
@@ -115,7 +116,7 @@ def _controls(found: Matrix, suite: Suite) -> list[str]:
 
 def _solved(found: Matrix) -> list[str]:
     """Return, by variant and task, the number of seeds that solved it and the median of their steps."""
-    return _by_variant(found, '## Seeds solved, and median steps to solve', _solved_text, SOLVED)
+    return _by_variant(found, '## Seeds solved, and median steps to solve', _solved_text, f'{SOLVED} {STOPPED}')
 
 
 def _solved_text(found: Matrix, variant: str, task: str) -> str:
@@ -126,7 +127,11 @@ def _solved_text(found: Matrix, variant: str, task: str) -> str:
 
 def _settings(found: Matrix) -> list[str]:
     """Return the setting that the search chose, by variant and task."""
-    return _by_variant(found, '## Chosen settings', lambda _, variant, task: found.settings.get(task, {}).get(variant))
+
+    def text(found: Matrix, variant: str, task: str) -> str | None:
+        return found.settings.get(task, {}).get(variant)
+
+    return [*_by_variant(found, '## Chosen settings', text), *map(marked, found.at_edges)]
 
 
 def _by_variant(
@@ -144,7 +149,7 @@ def _by_variant(
 def _effects(found: Matrix) -> list[str]:
     """Return the main effects and interactions of the factors, by task."""
     sections = [(f'### {marked(task)}', table(rows)) for task, rows in effect_tables(found).items()]
-    return ['## Effects of the factors', EFFECT, *chain(*sections)] if sections else []
+    return ['## Effects of the factors', effect_words([*found.effects.values()]), *chain(*sections)] if sections else []
 
 
 def _longer(found: Matrix) -> list[str]:
@@ -170,8 +175,7 @@ def _longer(found: Matrix) -> list[str]:
 
 def _searched(found: Matrix) -> list[str]:
     """Return, for each tuned task, the number of pairs of variants that change order with one setting for all."""
-    searches = {task: search_of(comparison) for task, comparison in found.comparisons.items()}
-    first = {task: search.first for task, search in searches.items() if search is not None}
+    first = {task: search.first for task, search in found.searches.items()}
     reordered = {task: each.reordered() for task, each in first.items()}
     settings = [*dict.fromkeys(chain(*reordered.values()))]
     if not settings:
