@@ -98,7 +98,7 @@ def sparse(lengths: Sequence[int], rounds: int) -> MeasurementReport:
         _table('Temporary MiB, forward and backward', lengths, taken, '{:,.1f}', 2**20),
         _table('GFLOPs forward, without the choice', lengths, others, '{:,.2f}', 10**9),
         _table(
-            'GFLOPs of the choice',
+            'GFLOPs of choosing keys',
             lengths,
             {name: choices[name] for name in MIXERS if any(choices[name])},
             '{:,.2f}',

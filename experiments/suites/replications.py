@@ -169,7 +169,7 @@ def get_suite() -> dict[str, Any]:
             RECALL,
             'selection',
             better='mamba2',
-            worse=['retention', 'retention_with_convolution'],
+            worse=['s4d', 's4d_after_convolution'],
             metric='accuracy',
             margin=0.1,
         ),

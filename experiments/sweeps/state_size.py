@@ -6,9 +6,8 @@
     python launch/sweep.py --config=experiments/diagnostics/recall.py --sweep=experiments/sweeps/state_size.py \\
         --size=least --workdir=runs/widths --jobs=2
 
-The protocol is docs/results/protocol.md. All have a short convolution before the first layer, and equal parameters. The
-effect of 32 against 8 features, divided by log 16, is the least-squares slope of accuracy on the logarithm of bytes.
-`--size=least` has two mixers, 300 steps and three seeds.
+The protocol is docs/results/protocol.md. All have a short convolution before the first layer, and equal parameters.
+What decides is the effect of 32 against 8 features. `--size=least` has two mixers, 300 steps and three seeds.
 """
 
 from typing import Any

@@ -85,7 +85,7 @@ def answered(scores: TokenScores, labels: Int[Array, 'B T']) -> dict[str, Total]
 
 
 def chance(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
-    """Return metrics of who reads nothing, and says the most frequent answer of training each time.
+    """Return metrics of always predicting the most frequent answer of training.
 
     Args:
         train, validation: splits; only the first 1,000 rows of each are read.
