@@ -139,7 +139,7 @@ def _page(kind: str, found: 'Matrix', suite: 'Suite', decided: 'Sequence[Replica
     kinds = {
         '.md': lambda: standing_page(found, suite, shlex.join(['python', *command]), now, decided),
         '.html': lambda: published_page(found, suite, now),
-        '.csv': lambda: as_csv(found.records()),
+        '.csv': lambda: as_csv(found.records() or [{'variant': None}]),
         '.svg': lambda: published_picture(found),
     }
     return kinds[kind]()

@@ -8,11 +8,13 @@ without checkpoints, and the launch starts the others. Equal runs give equal byt
 
 import io
 import json
+import lzma
 import shlex
 import tarfile
 from pathlib import Path, PurePath, PurePosixPath
 
-from saccade.sweep.record import read_sweep, sweep_file
+from saccade.sweep.folder import SweepFolder
+from saccade.sweep.record import Sweep, as_json, read_sweep, sweep_file
 from saccade.train.log.provenance import read
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import UserError
@@ -28,13 +30,17 @@ def archive(folder: Path, file: Path) -> int:
         UserError: a sweep's record is damaged, or the file cannot be written.
     """
     sweeps = [record.parent for record in folder.rglob(sweep_file(folder).name)]
-    runs = [sweep / run.name for sweep in sweeps for run in read_sweep(sweep).runs if run.status == 'finished']
-    records = [*map(sweep_file, sweeps), *(file for run in runs for file in _files(run) if file.exists())]
+    recorded = {sweep_file(sweep): _as_it_is(SweepFolder(sweep)) for sweep in sweeps}
+    runs = [
+        record.parent / run.name for record, sweep in recorded.items() for run in sweep.runs if run.status == 'finished'
+    ]
+    records = [*recorded, *(file for run in runs for file in _files(run) if file.exists())]
     buffer, here = io.BytesIO(), f'{Path.cwd()}/'.encode()
     with tarfile.open(fileobj=buffer, mode='w:xz') as tar:
         for path in sorted(records):
             entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            content = _portable(path, folder).replace(here, b'')
+            content = as_json(recorded[path]).encode() if path in recorded else _portable(path, folder)
+            content = content.replace(here, b'')
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
     write_atomically(file, buffer.getvalue())
@@ -48,9 +54,10 @@ def restore(file: Path, folder: Path) -> None:
         UserError: the file is not an archive of runs, or the folder cannot be written to.
     """
     try:
-        with tarfile.open(file, 'r:xz') as tar:
+        content = lzma.decompress(file.read_bytes())  # tarfile would take a damaged header as the end
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
             records = {entry.name: tar.extractfile(entry).read() for entry in tar if entry.isreg()}
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
         raise UserError(f'{file}: not an archive of runs: {error}') from None
     names = {path.name for path in (sweep_file(folder), *_files(folder))}
     for name in records:
@@ -64,6 +71,15 @@ def restore(file: Path, folder: Path) -> None:
             if path.parent not in there:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, content)
+
+
+def _as_it_is(folder: SweepFolder) -> Sweep:
+    """Return the record of a sweep, in which runs that another launch finished, or that were restored, are finished."""
+    found = read_sweep(folder.path)
+    for run in found.runs:
+        if run.status not in ('finished', 'failed') and folder.finished(run):
+            found = found.changed(run.name, status='finished', exit=0)
+    return found
 
 
 def _portable(path: Path, folder: Path) -> bytes:

@@ -265,8 +265,13 @@ class _Variants:
             UserError: the sweep sets a tuned field, a setting does not fit, or no config declares the metric.
         """
         for field in tune.fields if tune else ():
-            if any(_sets(point | self._seeded, field) for point in self._points):
+            points = [point | self._seeded for point in self._points]
+            if any(_sets(point, field) or _sets({field: None}, own) for point in points for own in point):
                 raise UserError(f'tune.by: {field} is set by runs; it cannot be tuned as well')
+            if self._match and field in self._match.by:
+                raise UserError(f'tune.by: {field} is solved for by match; it cannot be tuned as well')
+            if field == 'steps':
+                raise UserError('tune.by: all runs of a search have the same steps; `halving` trains the best for more')
         if tune and tune.rungs[-1] is not None:
             self._require_shorter(tune.rungs[-1])
         for point in tune.points.values() if tune else ():

@@ -97,7 +97,12 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
     Raises:
         UserError: the disk is full or cannot be written to.
     """
-    write_atomically(sweep_file(folder), json.dumps(asdict(sweep), indent=1) + '\n')
+    write_atomically(sweep_file(folder), as_json(sweep))
+
+
+def as_json(sweep: Sweep) -> str:
+    """Return the content of a sweep's record."""
+    return json.dumps(asdict(sweep), indent=1) + '\n'
 
 
 def read_sweep(folder: Path) -> Sweep | None:

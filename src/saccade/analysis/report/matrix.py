@@ -24,6 +24,7 @@ from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.tuning import TuningSearch, search_of
 from saccade.analysis.report.words import UNKNOWN, amount, counted, fixed
+from saccade.sweep.folder import SIZING, TUNING
 from saccade.sweep.record import read_sweep, sweep_file
 from saccade.sweep.suite import Suite
 from saccade.train.workdir import absolute
@@ -61,6 +62,8 @@ class Matrix:
         best = comparison.declared.high if bounded else comparison.ranked[0].mean
         if comparison.baseline is None or best == comparison.baseline:
             return None
+        if (best > comparison.baseline) != (comparison.best == 'highest'):
+            return 0.0  # even the best variant is worse than chance
         return min(max((standing.mean - comparison.baseline) / (best - comparison.baseline), 0.0), 1.0)
 
     @cached_property
@@ -148,9 +151,10 @@ class Matrix:
     def records(self) -> list[dict[str, str | float | int | None]]:
         """Return every cell with full precision.
 
-        The verdict is on the difference to the baseline, or with factors to the first level of the first of them.
+        The verdict is on the difference to the baseline, or with two factors to the first level of the first of them.
         """
-        tests = {task: self.effects.get(task) or margin_test(each) for task, each in self.comparisons.items()}
+        crossed = {task: each for task, each in self.effects.items() if len(each.factors) == 2}
+        tests = {task: crossed.get(task) or margin_test(each) for task, each in self.comparisons.items()}
         return [
             {
                 'variant': variant,
@@ -181,7 +185,8 @@ def sweeps_in(workdir: str | Path) -> list[Path]:
     folder = absolute(workdir)
     if not folder.is_dir() or sweep_file(folder).exists():
         return []
-    return sorted(path for path in folder.iterdir() if sweep_file(path).exists())
+    own = (TUNING, SIZING)  # of a sweep whose search has not ended
+    return sorted(path for path in folder.iterdir() if path.name not in own and sweep_file(path).exists())
 
 
 def matrix(workdir: str | Path, question: StudyQuestion) -> Matrix:
