@@ -43,6 +43,26 @@ def test_a_share_is_what_lies_between_chance_and_the_best(folder):
     assert [*found.cells] == ['<b>softmax</b>', 'delta', 'lstm']  # by name: tasks rank nothing
 
 
+def test_no_share_where_all_are_worse_than_chance(tmp_path):
+    write_task(tmp_path / 'recall', {'soft': [0.2, 0.3], 'delta': [0.1, 0.2]}, 0.5)
+    found = matrix(tmp_path, StudyQuestion(metric='loss'))
+    assert [found.share('recall', each['recall']) for each in found.cells.values()] == [0.0, 0.0]
+
+
+def test_the_search_of_a_sweep_is_no_task(tmp_path):
+    for name in ('recall', 'tuning', 'sizing'):
+        write_task(tmp_path / name, {'soft': [0.2, 0.3]}, 0.5)
+    assert [path.name for path in sweeps_in(tmp_path)] == ['recall']
+
+
+def test_a_cell_says_that_seeds_are_missing(tmp_path):
+    write_task(tmp_path / 'recall', {'soft': [0.2, 0.3], 'delta': [0.8, 0.9]}, 0.1)
+    (tmp_path / 'recall/1,seed=1/metrics.jsonl').unlink()
+    page = published_page(matrix(tmp_path, StudyQuestion()), Suite('What?', ()), datetime(2026, 11, 28))
+    assert page.count('<span class="interval">1 of 2 seeds, incomplete</span></button>') == 1
+    assert page.count('(1 of 2 seeds, incomplete)') == 2  # in what the cell opens, and as LaTeX
+
+
 def test_of_a_loss_the_best_is_the_lowest_mean(folder):
     found = matrix(folder, StudyQuestion(metric='loss'))
     assert found.share('copying', found.cells['<b>softmax</b>']['copying']) == 1

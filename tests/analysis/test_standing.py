@@ -175,3 +175,12 @@ def test_some_variants_have_their_part_of_the_search(page, tmp_path):
     some = standing_page(found, Suite('What can it do?', ()), COMMAND, datetime(2026, 11, 25))
     assert '| delta | rate=2 | — |' in some
     assert '| soft' not in some
+
+
+def test_variants_without_a_name_of_their_own_are_named_by_their_fields(tmp_path):
+    source, folder = tmp_path / 'heads.py', tmp_path / 'suite/recall'
+    source.write_text('"""Heads."""\n\n\ndef get_sweep():\n    return dict(runs=dict(grid={"heads": [1, 2]}))\n')
+    write_sweep(folder, write(folder, str(source), [('heads=1', 0, 0.5), ('heads=1', 1, 0.6)]))
+    found = matrix(tmp_path / 'suite', StudyQuestion())
+    page = standing_page(found, Suite('What?', ()), COMMAND, datetime(2026, 11, 25))
+    assert page.endswith('recall: 40 steps, 2 seeds; without heads=2.\n')

@@ -72,6 +72,13 @@ def test_a_text_ends_with_its_end_token_and_at_the_context(rotary):
         assert generate_drafted(model, params, draft, prompts, GREEDY, NEW, KEY, **given)[0] == [whole[:first]]
 
 
+def test_a_draft_with_a_shorter_context_reads_the_whole_prompt(rotary):
+    model, params = rotary
+    short = model.copy(context_length=24)  # its chunks of a prompt are shorter
+    _, usage = generate_drafted(model, params, Draft(short, params, 2), [[7, 3, 7, 3, 7]], GREEDY, 9, KEY)
+    assert usage.kept == usage.drafted == 6
+
+
 def test_no_prompts_no_rounds(rotary):
     assert generate_drafted(*rotary, Draft(*small()), [], GREEDY, NEW, KEY) == ([], DraftUsage(0, 0, 0))
 

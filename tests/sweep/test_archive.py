@@ -95,6 +95,25 @@ def test_foreign_files_are_refused_and_nothing_is_written(tmp_path, name):
     assert not (tmp_path / 'there').exists()
 
 
+def test_a_run_that_the_record_calls_waiting_is_kept_if_it_has_ended(study, tmp_path):
+    folder = SweepFolder(study / 'recall')
+    (steps,) = {run.steps for run in read_sweep(folder.path).runs}
+    (folder.path / 'b/metrics.jsonl').write_text(f'{{"step": {steps}, "split": "validation", "loss": 1}}\n')
+    assert archive(study, tmp_path / 'runs.tar.xz') == 2
+    restore(tmp_path / 'runs.tar.xz', tmp_path / 'there')
+    assert [run.status for run in read_sweep(tmp_path / 'there/recall').runs] == ['finished', 'finished']
+
+
+def test_an_archive_with_any_bit_changed_is_refused(study, tmp_path):
+    archive(study, file := tmp_path / 'runs.tar.xz')
+    whole = file.read_bytes()
+    for place in range(0, len(whole) - 12, 7):  # but for the footer, which repeats
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        with pytest.raises(UserError, match=r'runs\.tar\.xz: not an archive of runs'):
+            restore(file, tmp_path / 'there')
+    assert not (tmp_path / 'there').exists()
+
+
 @pytest.mark.parametrize('content', [b'', b'text', b'\xfd7zXZ\x00\x00'])
 def test_a_damaged_archive_is_refused(tmp_path, content):
     (tmp_path / 'runs.tar.xz').write_bytes(content)

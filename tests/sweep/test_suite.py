@@ -75,3 +75,11 @@ def test_the_suites_that_we_ship_name_configs_that_build_and_sweeps(path, monkey
         load_config(task.config, task.overrides)
         spec = read_sweep_file(task.sweep)[1]
         assert task.size is None or task.size in [size.name for size in sizes_of(spec)]
+
+
+@pytest.mark.parametrize('key', ['worse', 'splits'])
+def test_names_of_a_claim_are_a_list(tmp_path, key):
+    claim = dict(says='a', source='b', better='c', worse=['d'], metric='loss', margin=0.1) | {key: 'attention'}
+    spec = {'recall': dict(config='a.py', sweep='s.py', claim=claim)}
+    with pytest.raises(UserError, match=f"recall: claim.{key}: write a list of names, not 'attention'"):
+        Suite.of(write(tmp_path, spec))

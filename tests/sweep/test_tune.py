@@ -94,6 +94,8 @@ REFUSED = {
     'tune.by: it is empty': dict(by={}, seeds=[7]),
     'tune.by.schedule.peak: it is empty': dict(by={'schedule.peak': []}, seeds=[7]),
     'tune.by: model.width is set by runs; it cannot be tuned as well': dict(by={'model.width': [48]}, seeds=[7]),
+    'tune.by: model is set by runs; it cannot be tuned as well': dict(by={'model': [{}]}, seeds=[7]),
+    'tune.by: all runs of a search have the same steps': dict(by={'steps': [5]}, seeds=[7]),
     'tune.halving: write dict(steps=[250, 500, 1000], eta=2), not 3': dict(by=RATES, seeds=[7], halving=3),
     'tune.halving.steps: write an increasing list': dict(by=RATES, seeds=[7], halving=dict(steps=[3, 2])),
     'tune.halving.steps: 99999 is more than the': dict(by=RATES, seeds=[7], halving=dict(steps=[2, 99999])),
@@ -186,3 +188,9 @@ def test_a_folder_that_holds_the_search_alone_is_the_sweeps(make, tmp_path):
     folder.tuning.write(planned.search())
     assert folder.joined(planned.sweep) == planned.sweep
     assert folder.tuning.joined(planned.search()) == planned.search()
+
+
+def test_a_field_that_match_solves_for_cannot_be_tuned(make):
+    match = dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
+    with pytest.raises(UserError, match=r'^tune\.by: model\.block\.feedforward\.ratio is solved for by match'):
+        make(runs=RUNS, match=match, tune=dict(by={'model.block.feedforward.ratio': [2.0]}, seeds=[7]))

@@ -7,6 +7,7 @@ of every row and samples the next, until each row has ended. A row's tokens depe
 and not on the other rows.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -137,7 +138,8 @@ def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array
     T = tokens.shape[1]
     step = stepper(model, params)
     state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
-    state = _read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context_length), state)
+    chunk = math.gcd(T - 1, min(CHUNK, model.context_length))  # rows may be laid out for another model, with its chunk
+    state = _read(step, tokens[:, :-1], lengths - 1, chunk, state)
     before = jnp.where(jnp.arange(T) >= T - lengths[:, None], tokens, -1)
     return Opening(step, state, before, jnp.zeros(tokens.shape[0], bool))
 

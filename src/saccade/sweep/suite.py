@@ -112,6 +112,9 @@ def _task(where: str, name: Any, spec: Any) -> SuiteTask:
             f'{where}: {name}: write a dict of config, sweep and, optionally, fields, size, control and claim'
         )
     overrides, claim = tuple(as_overrides(spec.get('fields', {}))), spec.get('claim')
+    for key in ('worse', 'splits'):
+        if isinstance(claim, Mapping) and isinstance(claim.get(key), str):
+            raise UserError(f'{where}: {name}: claim.{key}: write a list of names, not {claim[key]!r}')
     try:
         decided = None if claim is None else Claim(**{key: _immutable(value) for key, value in claim.items()})
     except (TypeError, AttributeError):

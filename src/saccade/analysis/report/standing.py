@@ -16,9 +16,10 @@ from saccade.analysis.report.replications import Replication, claims_section
 from saccade.analysis.report.solved import solved_runs
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
+from saccade.sweep.naming import names
 from saccade.sweep.plan import read_sweep_file
 from saccade.sweep.record import Sweep, read_sweep
-from saccade.sweep.space import NAME, points
+from saccade.sweep.space import points
 from saccade.sweep.suite import Suite
 from saccade.types import UserError
 
@@ -197,7 +198,7 @@ def _left_out(found: Matrix) -> list[str]:
     for task, comparison in found.comparisons.items():
         study = comparison.study
         _, spec = read_sweep_file(study.source)
-        left = [point[NAME] for point in points(spec['runs']) if task not in found.cells.get(point.get(NAME), {})]
+        left = [name for name in names(points(spec['runs'])) if task not in found.cells.get(name, {})]
         seeds = counted(len({trial.seed for trial in study.trials}), 'seed')
         steps = {trial.steps for trial in study.trials}
         length = ' to '.join(f'{count:,}' for count in sorted({min(steps), max(steps)}))
