@@ -9,8 +9,8 @@ the answers are right on 400 rows, which are the same for all runs and choose th
 not solved in 1,200 steps may be later. delta_net_negative is DeltaNet with b up to 2; peak is the highest learning
 rate.
 
-docs/results/protocol.md, committed before the runs, has the tasks, the margin and the planned contrasts: the convolution
-on against off, as a mean over all mixers and in each mixer, and each mixer against attention with and without the
+docs/results/protocol.md, committed before the runs, has the tasks, the margin and the planned contrasts: the
+convolution on against off, as a mean over all mixers and in each mixer, and each mixer against attention with and without the
 convolution. All other differences, such as the interactions and the effects of mixers over both levels of the
 convolution, are exploratory. If two variants both solve a task, or if neither learns anything, the verdict on their
 difference is "not worse" by necessity.
