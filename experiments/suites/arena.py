@@ -10,10 +10,10 @@ not solved in 1,200 steps may be later. delta_net_negative is DeltaNet with b up
 rate.
 
 docs/results/protocol.md, committed before the runs, has the tasks, the margin and the planned contrasts: the
-convolution on against off, as a mean over all mixers and in each mixer, and each mixer against attention with and without the
-convolution. All other differences, such as the interactions and the effects of mixers over both levels of the
-convolution, are exploratory. If two variants both solve a task, or if neither learns anything, the verdict on their
-difference is "not worse" by necessity.
+convolution on against off, as a mean over all mixers and in each mixer, and each mixer against attention with and
+without the convolution. All other differences, such as the interactions and the effects of mixers over both levels of
+the convolution, are exploratory. If two variants both solve a task, or if neither learns anything, the verdict on
+their difference is "not worse" by necessity.
 
 Chance is that of a guess among all values. A guess among the 6 values of a row of recall has an accuracy of 0.167.
 Induction is evaluated on longer rows too, where the token to find is a needle in a haystack.
