@@ -83,13 +83,19 @@ def small(spec):
         },
         'validation': 20 if 'train' in known else 0.3,
         **({'context_length': 32} if 'fewest' in known else {}),  # no regular graph is smaller
-        **({'generator': PAIRS} if 'held_out' in known else {}),
+        **({'generator': PAIRS} if 'held_out' in known else _of_drawn(spec)),
         'overlap': 4 if spec.get('overlap') else 0,
         'pair': 'target' if spec.get('pair') else None,
         'buckets': [8, 16] if spec.get('buckets') else [],
         **{name: {**spec[name], 'size': [8, 8]} for name in _of_pixels(spec)},
     }
     return {**spec, **{name: value for name, value in given.items() if name in known}}
+
+
+def _of_drawn(spec):
+    """The length of rows into which an example of the generator fits; none for data that is not drawn."""
+    shortest = getattr(build(spec['generator'])(), 'shortest', None) if 'generator' in spec else None
+    return {'context_length': max(SMALL['context_length'], shortest)} if shortest else {}
 
 
 def _of_pixels(spec):

@@ -160,11 +160,11 @@ def bytes_run(tmp_path_factory):
 def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
     words = ast.get_docstring(ast.parse(sweep.read_text()))
     config = re.search(r'--config=(\S+)', words)[1]
-    given = bytes_run if re.search(r' --config\.init_from=', words) else []
-    given = [*given, *re.findall(r'--config\.data\.context_length=\S+', words)]
+    started = bytes_run if re.search(r' --config\.init_from=', words) else []
+    given = [*started, *re.findall(r'--config\.data\.context_length=\S+', words)]
     loaded = load_config(str(ROOT / config), given)
     spec = run_file('sweep', str(sweep), 'get_sweep')[0]
-    free = 'layers' in loaded['model'] and not re.search(r"'model\.(layers|first_blocks)'", repr(spec))
+    free = not started and 'layers' in loaded['model'] and not re.search(r"'model\.(layers|first_blocks)'", repr(spec))
     smaller = [f'--config.model.layers={repeats(loaded, 1)}'] if free else []
     planned = SweepPlan.of(str(ROOT / config), str(sweep), [*smaller, *given])
     assert len(planned.variants) > 1
