@@ -39,6 +39,7 @@ IDLE = {
     r'(.*)\.head_init\..*': r'\1.tied=False',  # an output projection of its own
     r'(.*)\.embedding_init\..*': r'\1.types=1',  # of frames or patches, which are no rows of a table
     r'(.*)\.hidden_bias': r"\1.activation={'use': 'jax.numpy:tanh'}",  # a hidden layer
+    r'(.*\.pooled)\.norm\..*': r"\1.feedforward={'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}",
     r'model\.decoder\.embedding_init\..*': 'model.shared_embedding=False',  # an embedding of its own
     r'(.*)\.ratio': r'\1.width=None',
     r'(.*)\.dropout': r'\1.layers=2',  # between recurrent layers
