@@ -53,6 +53,17 @@ def test_each_variant_is_measured_at_each_length(tmp_path):
         assert longer.interval == intervals[heads]
 
 
+def test_lines_run_from_the_shortest_length_on_though_the_trained_one_leads_the_table(tmp_path):
+    shorter = {'step': 40, 'split': 'validation_16', 'bits_per_byte': 1.5}
+    longer = {'step': 40, 'split': 'validation_64', 'bits_per_byte': 3.5}
+    settings = config(data={'context_length': CONTEXT})
+    write_run(tmp_path / 'alone', settings, [*records(0, 1), longer, shorter])
+    found = lengths(compare(read_study(tmp_path), StudyQuestion()))
+    assert found.lengths == (CONTEXT, 16, 64)
+    ((_, line),) = found.lines
+    assert line == [(16.0, 1.5), (32.0, pytest.approx(ends(1)[0]['bits_per_byte'])), (64.0, 3.5)]
+
+
 @pytest.mark.long
 def test_page_and_markdown_show_them(tmp_path):
     compared(tmp_path)

@@ -6,7 +6,7 @@ import pytest
 from report_study import config, records, write_run, write_study
 
 from saccade.analysis.catalogue.catalogue import KINDS, Catalogue
-from saccade.analysis.report.papers import Paper, papers
+from saccade.analysis.report.papers import Paper, bibliography, papers
 from saccade.analysis.report.write import report
 
 ROFORMER = Paper(
@@ -68,6 +68,15 @@ def test_an_entry_for_bibtex():
     three = Paper('See, Liu and Manning', '2017', 'Get To The Point', 'https://aclanthology.org/P17-1099')
     assert '  author = {See and Liu and Manning},\n' in three.bibtex()
     assert 'eprint' not in three.bibtex()
+
+
+def test_papers_with_one_key_have_entries_of_their_own():
+    again = Paper('Su', '2021', 'RoFormer, in another place', 'https://example.org/roformer')
+    found = bibliography([ROFORMER, again, ROFORMER])
+    assert [line for line in found.splitlines() if line.startswith('@')] == [
+        '@misc{su2021roformer,',
+        '@misc{su2021roformerb,',
+    ]
 
 
 def test_a_report_cites_the_parts_that_differ(tmp_path):

@@ -4,6 +4,7 @@
 
 import json
 import tarfile
+from dataclasses import replace
 
 import pytest
 from pretended import sweep_of
@@ -74,6 +75,18 @@ def test_commands_have_no_paths_of_the_machine(study, tmp_path, program, portabl
     assert (first, second) == ({'commit': 'abc', 'command': command}, {})
     archive(tmp_path / 'there', tmp_path / 'again.tar.xz')
     assert (tmp_path / 'runs.tar.xz').read_bytes() == (tmp_path / 'again.tar.xz').read_bytes()
+
+
+def test_an_archive_never_loses_a_run(study, tmp_path):
+    file = tmp_path / 'runs.tar.xz'
+    archive(study, file)
+    before, folder = file.read_bytes(), SweepFolder(study / 'recall')
+    asked = read_sweep(folder.path).changed('b', status='finished', exit=0)
+    folder.write(replace(asked, runs=asked.runs[1:]))  # the sweep has fewer seeds now
+    with pytest.raises(UserError, match=r'runs\.tar\.xz: holds finished runs that .*here lacks, recall/a first of 1'):
+        archive(study, file)
+    assert file.read_bytes() == before
+    assert archive(study, tmp_path / 'other.tar.xz') == 1
 
 
 def test_what_is_there_stays(study, tmp_path):

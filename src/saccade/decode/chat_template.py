@@ -4,7 +4,7 @@
 
 A template is a Jinja program of a Hugging Face folder. It is rendered in Jinja's sandbox, with the names that
 transformers gives it: https://huggingface.co/docs/transformers/chat_templating. A template can neither reach the
-internals of Python nor run or write without bound.
+internals of Python nor run or write without bound; a single operation, such as padding to a width, may need any memory.
 """
 
 import json

@@ -48,7 +48,10 @@ class Draft:
 
 @dataclass(frozen=True)
 class DraftUsage:
-    """Counts over all texts. Attributes: rounds; drafted, number of drafted tokens; kept, those that were accepted."""
+    """Counts over all texts.
+
+    Attributes: rounds; drafted, number of drafted tokens that the texts had room for; kept, those in the texts.
+    """
 
     rounds: int
     drafted: int
@@ -62,7 +65,7 @@ class DraftUsage:
 class _Drafting:
     """State of the loop of one row.
 
-    Attributes: states of both models, without the newest token; new tokens and their number; kept drafted tokens.
+    Attributes: states of both models, without the newest token; new tokens and their number; counts as in DraftUsage.
     """
 
     large: DecoderState
@@ -72,6 +75,7 @@ class _Drafting:
     count: Int[Array, '']
     ended: Bool[Array, '']
     rounds: Int[Array, '']
+    drafted: Int[Array, '']
     kept: Int[Array, '']
 
 
@@ -119,9 +123,9 @@ def generate_drafted(
     settings = _Settings(sampler, draft.tokens, max_tokens, rules)
     stop = np.int32(NO_TOKEN if end is None else end)
     pair = (model, draft.model), (params, draft.params)
-    written, counts, rounds, kept = jax.device_get(_drafted(*pair, settings, tokens, lengths, key, stop))
+    written, counts, *usage = jax.device_get(_drafted(*pair, settings, tokens, lengths, key, stop))
     rows = [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
-    return rows, DraftUsage(int(rounds.sum()), draft.tokens * int(rounds.sum()), int(kept.sum()))
+    return rows, DraftUsage(*(int(each.sum()) for each in usage))
 
 
 @partial(jax.jit, static_argnums=(0, 2))
@@ -133,8 +137,8 @@ def _drafted(
     lengths: Int[Array, 'B'],
     key: PRNGKey,
     end: Int[Array, ''],
-) -> tuple[Int[Array, 'B M'], Int[Array, 'B'], Int[Array, 'B'], Int[Array, 'B']]:
-    """Return the new tokens of each row, their number, and the numbers of rounds and of kept drafted tokens."""
+) -> tuple[Int[Array, 'B M'], Int[Array, 'B'], Int[Array, 'B'], Int[Array, 'B'], Int[Array, 'B']]:
+    """Return the new tokens of each row, their number, and the counts of DraftUsage."""
     room = settings.most + settings.drafted + 1
     openings = [after_prompts(*each, tokens, lengths, room) for each in zip(models, params, strict=True)]
     capacity = tokens.shape[1] - 1 + room
@@ -146,7 +150,8 @@ def _drafted(
 
     def row(states: tuple[DecoderState, DecoderState], newest: Int[Array, ''], key: PRNGKey) -> _Drafting:
         zero = jnp.int32(0)
-        start = _Drafting(*_batched(states), newest, jnp.zeros(room, jnp.int32), zero, jnp.bool_(False), zero, zero)
+        empty = jnp.zeros(room, jnp.int32), zero, jnp.bool_(False)
+        start = _Drafting(*_batched(states), newest, *empty, rounds=zero, drafted=zero, kept=zero)
         return jax.lax.while_loop(
             lambda now: ~now.ended & (now.count < settings.most),
             lambda now: _round(large, small, settings, now, key, end),
@@ -154,7 +159,8 @@ def _drafted(
         )
 
     done = jax.vmap(row)(tuple(opening.state for opening in openings), tokens[:, -1], rows)
-    return done.tokens[:, : settings.most], jnp.minimum(done.count, settings.most), done.rounds, done.kept
+    counts = jnp.minimum(done.count, settings.most), done.rounds, done.drafted, done.kept
+    return done.tokens[:, : settings.most], *counts
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,8 @@ def _round(
     """Draft, check, and add the kept tokens and one more."""
     K, sampler = settings.drafted, settings.sampler
     *keys, to_keep, to_add = jax.random.split(jax.random.fold_in(key, now.rounds), K + 3)
-    needed = (jnp.arange(K + 1) < settings.most - now.count).astype(jnp.int32)  # others would leave the context
+    room = settings.most - now.count
+    needed = (jnp.arange(K + 1) < room).astype(jnp.int32)  # others would leave the context
 
     def propose(
         carry: tuple[Int[Array, ''], DecoderState], given: tuple[PRNGKey, Int[Array, '']]
@@ -207,15 +214,17 @@ def _round(
     added = _drawn(jnp.where(surplus.sum() > 0, surplus, p[kept]), to_add)  # no surplus: p equals q, but for rounding
     new = jnp.where(jnp.arange(K + 1) < kept, drafted, added)
     ends = settings.rules.are_ends(new, end) & (jnp.arange(K + 1) <= kept)
+    count = jnp.where(ends.any(), jnp.argmax(ends), kept + 1).astype(jnp.int32)
     return _Drafting(
         large.kept(now.large, after_large, chunk, kept + 1),
         small.kept(now.small, after_small, chunk, kept + 1),
         added,
         jax.lax.dynamic_update_slice_in_dim(now.tokens, new, now.count, axis=0),
-        now.count + jnp.where(ends.any(), jnp.argmax(ends), kept + 1).astype(jnp.int32),
+        now.count + count,
         ends.any(),
         now.rounds + 1,
-        now.kept + kept,
+        now.drafted + jnp.minimum(K, room),
+        now.kept + jnp.minimum(kept, jnp.minimum(count, room)),
     )
 
 

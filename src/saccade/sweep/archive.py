@@ -27,7 +27,8 @@ def archive(folder: Path, file: Path) -> int:
     be published.
 
     Raises:
-        UserError: a sweep's record is damaged, or the file cannot be written.
+        UserError: a sweep's record is damaged; the file is no archive, or holds finished runs that the sweeps lack; or
+            it cannot be written.
     """
     sweeps = [record.parent for record in folder.rglob(sweep_file(folder).name)]
     recorded = {sweep_file(sweep): _as_it_is(SweepFolder(sweep)) for sweep in sweeps}
@@ -35,6 +36,11 @@ def archive(folder: Path, file: Path) -> int:
         record.parent / run.name for record, sweep in recorded.items() for run in sweep.runs if run.status == 'finished'
     ]
     records = [*recorded, *(file for run in runs for file in _files(run) if file.exists())]
+    there = {PurePosixPath(name).parent for name in _contents(file)} if file.exists() else set()
+    if lost := sorted(there - {path.relative_to(folder).parent for path in records}):
+        raise UserError(
+            f'{file}: holds finished runs that {folder} lacks, {lost[0]} first of {len(lost)}; give another file'
+        )
     buffer, here = io.BytesIO(), f'{Path.cwd()}/'.encode()
     with tarfile.open(fileobj=buffer, mode='w:xz') as tar:
         for path in sorted(records):
@@ -53,12 +59,7 @@ def restore(file: Path, folder: Path) -> None:
     Raises:
         UserError: the file is not an archive of runs, or the folder cannot be written to.
     """
-    try:
-        content = lzma.decompress(file.read_bytes())  # tarfile would take a damaged header as the end
-        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-            records = {entry.name: tar.extractfile(entry).read() for entry in tar if entry.isreg()}
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
-        raise UserError(f'{file}: not an archive of runs: {error}') from None
+    records = _contents(file)
     names = {path.name for path in (sweep_file(folder), *_files(folder))}
     for name in records:
         path = PurePosixPath(name)
@@ -71,6 +72,16 @@ def restore(file: Path, folder: Path) -> None:
             if path.parent not in there:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, content)
+
+
+def _contents(file: Path) -> dict[str, bytes]:
+    """Return the content of each record of an archive by its path."""
+    try:
+        content = lzma.decompress(file.read_bytes())  # tarfile would take a damaged header as the end
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            return {entry.name: tar.extractfile(entry).read() for entry in tar if entry.isreg()}
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise UserError(f'{file}: not an archive of runs: {error}') from None
 
 
 def _as_it_is(folder: SweepFolder) -> Sweep:

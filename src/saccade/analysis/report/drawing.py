@@ -19,7 +19,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
 from saccade.analysis.report.words import fixed
 from saccade.train.process.terminal import printable
@@ -184,6 +184,14 @@ def logarithmic(axes: Axes, values: Sequence[int | float]) -> None:
         axes.set_xscale('log')
         axes.xaxis.set_major_formatter(EngFormatter(sep=' '))
         axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def doubling(axes: Axes, ticks: Sequence[float]) -> None:
+    """Make x logarithmic to base 2, with ticks at some whole numbers."""
+    axes.set_xscale('log', base=2)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(lambda value, _: f'{value:.0f}')
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def label_ends(axes: Axes, canvas: Canvas, ends: Sequence[tuple[float, float, str, str]]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from saccade.analysis.report.compare import Comparison, RankedVariant, bounded, final_scores
 from saccade.analysis.report.curves import names
@@ -17,6 +16,7 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
+    doubling,
     frame,
     label_ends,
     limits,
@@ -42,16 +42,21 @@ class LengthMean:
     seeds: str = ''
 
 
+Line = tuple[RankedVariant, list[tuple[float, float]]]
+
+
 @dataclass(frozen=True)
 class Lengths:
     """Metric by sequence length.
 
     Attributes: lengths in tokens, the training length first; rows, the means of each ranked variant, None if no run
-    logged one; digits of the numbers; picture.
+    logged one; lines, lengths and means of the variants that have all, the shortest length first; digits of the
+    numbers; picture.
     """
 
     lengths: tuple[int, ...]
     rows: tuple[tuple[RankedVariant, tuple[LengthMean | None, ...]], ...]
+    lines: tuple[Line, ...]
     digits: int
     picture: ReportPicture
 
@@ -75,7 +80,12 @@ def lengths(comparison: Comparison) -> Lengths | None:
     halves = [
         (cell.interval.high - cell.interval.low) / 2 for _, cells in rows for cell in cells if cell and cell.interval
     ]
-    return Lengths(tuple(splits), rows, decimals(halves), _picture(comparison, tuple(splits), rows))
+    lines = tuple(
+        (standing, sorted((float(tokens), cell.mean) for tokens, cell in zip(splits, cells, strict=True)))
+        for standing, cells in rows
+        if None not in cells
+    )
+    return Lengths(tuple(splits), rows, lines, decimals(halves), _picture(comparison, lines))
 
 
 def _measured(comparison: Comparison) -> set[int]:
@@ -106,31 +116,24 @@ def _seeds(comparison: Comparison, values: Sequence[float]) -> str:
     return '' if len(values) == wanted else f' ({len(values)} of {wanted} seeds)'
 
 
-def _picture(
-    comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple[RankedVariant, Sequence]]
-) -> ReportPicture:
+def _picture(comparison: Comparison, lines: Sequence[Line]) -> ReportPicture:
     title = f'{metric_name(comparison.metric).capitalize()} by length'
-    drawn = [(standing, cells) for standing, cells in rows if standing in comparison.pictured and None not in cells]
-    values = [cell.mean for _, cells in drawn for cell in cells]
+    drawn = [(standing.place, line) for standing, line in lines if standing in comparison.pictured]
+    values = [mean for _, line in drawn for _, mean in line]
     if not drawn:
         return ReportPicture(title, 'lengths', lambda axes, canvas: frame(axes, canvas), [NARROW, WIDE])
-    ends = limits(values, kept=drawn[0][1][0].mean)
+    ends = limits(values, kept=values[0])
     called, digits = names(comparison), places(comparison)
 
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas, max(called.values(), key=len))
-        axes.set_xscale('log', base=2)
-        axes.xaxis.set_major_locator(FixedLocator(tokens))
-        axes.xaxis.set_major_formatter(lambda value, _: f'{value:.0f}')
-        axes.xaxis.set_minor_locator(NullLocator())
-        for standing, cells in drawn:
-            means = [cell.mean for cell in cells]
-            axes.plot(tokens, means, color=colour(standing.place), marker=marker(standing.place))
-            points_on_hover(axes, [*zip(map(float, tokens), means, strict=True)], digits)
+        doubling(axes, [length for length, _ in drawn[0][1]])
+        for place, line in drawn:
+            axes.plot(*zip(*line, strict=True), color=colour(place), marker=marker(place))
+            points_on_hover(axes, line, digits)
         named(axes, 'tokens of a sequence', metric_name(comparison.metric))
         axes.set_ylim(ends)
-        tips = [(float(tokens[-1]), cells[-1].mean, standing.place) for standing, cells in drawn]
-        label_ends(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
+        label_ends(axes, canvas, [(*line[-1], called[place], colour(place)) for place, line in drawn])
 
     cut = any(value > ends[1] for value in values)
     return ReportPicture(title, 'lengths', paint, [NARROW, WIDE], 'Outliers are cut off.' if cut else '')

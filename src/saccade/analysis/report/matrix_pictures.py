@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from saccade.analysis.report import tables
 from saccade.analysis.report.compare import Comparison, RankedVariant
@@ -19,6 +18,7 @@ from saccade.analysis.report.drawing import (
     Canvas,
     ReportPicture,
     colour,
+    doubling,
     frame,
     label_ends,
     level,
@@ -51,13 +51,10 @@ def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) 
     found = {}
     for number, (task, comparison) in enumerate(comparisons.items()):
         measured = lengths(comparison)
-        rows = [(row, cells) for row, cells in measured.rows if None not in cells] if measured else []
-        lines = {
-            places[row.variant]: [(float(x), cell.mean) for x, cell in zip(measured.lengths, cells, strict=True)]
-            for row, cells in rows
-        }
+        lines = {places[row.variant]: line for row, line in measured.lines} if measured else {}
         if lines:
-            found[task] = _picture(f'length-{number}', task, comparison, lines, 'tokens of a sequence')
+            label = f'tokens of a sequence (trained on {measured.lengths[0]})'
+            found[task] = _picture(f'length-{number}', task, comparison, lines, label)
     return found
 
 
@@ -108,10 +105,7 @@ def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, L
         if single:
             logarithmic(axes, xs)
         else:
-            axes.set_xscale('log', base=2)
-            axes.xaxis.set_major_locator(FixedLocator(sorted(set(xs))))
-            axes.xaxis.set_major_formatter(lambda value, _: f'{value:.0f}')
-            axes.xaxis.set_minor_locator(NullLocator())
+            doubling(axes, sorted(set(xs)))
         for place, line in sorted(lines.items()):
             axes.plot(*zip(*line, strict=True), color=colour(place), marker=marker(place), ms=6 if single else 4.5)
         named(axes, label, metric_name(comparison.metric))

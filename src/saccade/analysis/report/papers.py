@@ -9,6 +9,8 @@ No part is imported; a part of one's own, outside of the package, is without pap
 import ast
 import functools
 import re
+import string
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,18 +43,18 @@ class Paper:
 
     @property
     def key(self) -> str:
-        """Key of its BibTeX entry, such as su2021roformer."""
+        """Key of its BibTeX entry, such as su2021roformer; other papers may have it too."""
         first, word = (re.findall(r'[a-z0-9]+', text.lower()) for text in (self.authors, self.title))
         return f'{first[0]}{self.year}{word[0]}'
 
-    def bibtex(self) -> str:
-        """Return its entry for BibTeX."""
+    def bibtex(self, letter: str = '') -> str:
+        """Return its entry for BibTeX. Args: letter, after its key."""
         authors = re.sub(r', | and ', ' and ', self.authors.replace(' et al.', ' and others'))
         fields = {'author': authors, 'title': f'{{{self.title}}}', 'year': self.year, 'url': self.url}
         if self.url.startswith(_ARXIV):
             fields |= {'eprint': self.url.removeprefix(_ARXIV), 'archiveprefix': 'arXiv'}
         lines = [f'  {name} = {{{value}}},' for name, value in fields.items()]
-        return '\n'.join([f'@misc{{{self.key},', *lines, '}'])
+        return '\n'.join([f'@misc{{{self.key}{letter},', *lines, '}'])
 
 
 @functools.cache
@@ -79,7 +81,11 @@ def cited(comparison: Comparison) -> dict[str, tuple[Paper, ...]]:
     return {use: papers(use) for use in differ if papers(use)}
 
 
-def bibtex(comparison: Comparison) -> str:
-    """Return the papers as a bibliography for BibTeX, each once."""
-    entries = {paper.key: paper.bibtex() for found in cited(comparison).values() for paper in found}
-    return ''.join(f'{entry}\n\n' for _, entry in sorted(entries.items()))
+def bibliography(listed: Iterable[Paper]) -> str:
+    """Return a bibliography for BibTeX with each paper once, the second under a key with the letter b, and so on."""
+    alike: dict[str, list[Paper]] = {}
+    for paper in {paper.url: paper for paper in listed}.values():
+        alike.setdefault(paper.key, []).append(paper)
+    letters = ('', *string.ascii_lowercase[1:])
+    entries = [paper.bibtex(letters[place]) for _, found in sorted(alike.items()) for place, paper in enumerate(found)]
+    return ''.join(f'{entry}\n\n' for entry in entries)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writer of the report of a folder of runs."""
 
+import itertools
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from saccade.analysis.report.effects import effects
 from saccade.analysis.report.margin import margin_test
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
-from saccade.analysis.report.papers import bibtex
+from saccade.analysis.report.papers import bibliography, cited
 from saccade.analysis.report.runs import read_study
 from saccade.paths import expanded
 from saccade.train.process.terminal import say, verbatim
@@ -89,7 +90,7 @@ def report(workdir: str | Path, question: StudyQuestion = ANY, out: str | Path |
         folder / 'variants.csv': page.variants_csv(comparison),
         folder / 'runs.csv': page.runs_csv(comparison),
     }
-    if found := bibtex(comparison):
+    if found := bibliography(itertools.chain.from_iterable(cited(comparison).values())):
         contents[folder / 'references.bib'] = found
     drawn = {figures / name: data for picture in page.pictures(comparison) for name, data in picture.files().items()}
     with writing(folder):
