@@ -121,6 +121,10 @@ def test_a_margin_gives_each_effect_the_verdict_of_its_bounds(tmp_path):
     assert verdicts['mixer', 'off'] == 'worse'
     assert '| mixer | delta | off |' in (text := report(runs).files[1].read_text())
     assert '| worse |' in text
+    assert '| one-sided 95% bounds | verdict |' in text
+    (worse,) = (each for each in rows if (each.factor, each.within) == ('mixer', 'off'))
+    assert worse.judged.bounds.high < -0.05
+    assert worse.interval.low < worse.judged.bounds.low < worse.judged.bounds.high < worse.interval.high
 
 
 @pytest.mark.long
@@ -139,12 +143,11 @@ def test_the_first_level_is_that_of_the_sweep_and_a_cell_that_lacks_a_seed_is_le
     file = folder / 'attention,off,seed=1/metrics.jsonl'
     file.write_text(file.read_text().replace('"step": 40', '"step": 10'))
     rows = effects(compare(read_study(folder), StudyQuestion(metric='accuracy'))).effects
-    # attention,off stays the first cell, so delta is compared with attention only where the convolution is on.
-    assert [(each.level, each.within) for each in rows] == [
-        ('delta', None),
-        ('delta', 'on'),
-        ('on', None),
-        ('on', 'delta'),
+    # attention,off stays the first cell, so delta is compared with attention only where the convolution is on, and
+    # nothing has a main effect, from which it could differ.
+    assert [(each.level, each.within, each.interaction) for each in rows] == [
+        ('delta', 'on', None),
+        ('on', 'delta', None),
     ]
 
 

@@ -97,6 +97,16 @@ def test_a_claim_about_a_change_subtracts_the_other_split(tmp_path):
     assert contrast.mean == pytest.approx((0.9 - 0.912) - (0.5 - 0.504))
 
 
+def test_a_change_that_lacks_seeds_gives_no_verdict(tmp_path):
+    suite = suite_of(tmp_path, it={'since': 'validation_64', 'margin': -0.5})
+    write_task(tmp_path / 'runs/it', {'good': GOOD, 'bad': BAD}, 0.25, {'good': 0.8, 'bad': 0.4})
+    assert replications(suite, matrix(tmp_path / 'runs', StudyQuestion()))[0].verdict == 'confirmed'
+    for file in (tmp_path / f'runs/it/0,seed={seed}/metrics.jsonl' for seed in (0, 2, 3)):
+        file.write_text(file.read_text().replace('"accuracy": 0.8}', '"accuracy": NaN}'))
+    (found,) = replications(suite, matrix(tmp_path / 'runs', StudyQuestion()))
+    assert (found.verdict, found.contrasts[0].note) == ('inconclusive', 'not finite on validation_64: good')
+
+
 @pytest.mark.parametrize(
     ('accuracies', 'note'),
     [

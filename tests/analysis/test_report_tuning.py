@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a search found: the best of each variant, what is said of it in a report, and a variant that never trained."""
 
+import json
 import math
 import re
 from datetime import datetime
@@ -141,6 +142,13 @@ def test_the_report_says_how_many_places_a_setting_for_each_changes(study):
         'differs from their rank with the best setting of each: 0 with peak=1, 2 with peak=2.'
     )
     assert search.moved() in markdown(study)
+
+
+def test_variants_that_solved_their_task_alike_are_tied_whatever_their_metric(study):
+    for file in (study / 'tuning').glob('*/metrics.jsonl'):
+        file.write_text(file.read_text() + json.dumps({'step': 40, 'split': 'outcome', 'solved': 1}) + '\n')
+    assert found(study, metric='loss').reordered() == {'peak=1': 0, 'peak=2': 0}
+    assert found(study, metric='loss').moved() == {'peak=1': 0, 'peak=2': 0}
 
 
 def test_the_setting_that_the_config_has_is_named(tmp_path):

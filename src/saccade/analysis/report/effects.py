@@ -20,9 +20,8 @@ import numpy as np
 
 from saccade.analysis.report.compare import Comparison, bounded
 from saccade.analysis.report.interval import Interval, Values, mean_intervals
-from saccade.analysis.report.margin import JUDGED, verdicts
+from saccade.analysis.report.margin import JUDGED, Judgement, judgements
 from saccade.analysis.report.tables import with_interval
-from saccade.analysis.report.words import UNKNOWN
 from saccade.types import difference
 
 Cell = tuple[str, ...]  # a level of each factor
@@ -30,6 +29,10 @@ EFFECT = (
     'An effect is the metric at the level minus that at the first level of the factor, for each seed: the main effect '
     'as a mean over the levels of the other factors, and then within each of them. Means over seeds with 95% '
     'intervals, without a correction for their number.'
+)
+BOUNDED = (
+    'The one-sided bounds decide the verdict. They are closer than the 95% interval, so a verdict may go with an '
+    'interval that includes zero.'
 )
 
 
@@ -40,9 +43,9 @@ class Effect:
     Attributes:
         within: level of the other factor that the effect is measured in; None for the main effect.
         change: metric at the level minus metric at the first level, mean over seeds.
-        interaction: change minus the main effect; None for the main effect.
-        verdict: that of `margin` on the level against the first one; None without a margin.
+        interaction: change minus the main effect; None for the main effect, and without one.
         seeds: number of seeds.
+        judged: bounds and verdict of `margin` on the level against the first one; None without a margin.
     """
 
     factor: str
@@ -53,7 +56,12 @@ class Effect:
     interaction: float | None
     interaction_interval: Interval | None
     seeds: int
-    verdict: str | None = None
+    judged: Judgement | None = None
+
+    @property
+    def verdict(self) -> str | None:
+        """Verdict on the level against the first one; None without a margin."""
+        return self.judged and self.judged.verdict
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class Effects:
 
     def table(self, digits: int) -> list[list[str]]:
         """Return the effects as text, below the names of the columns."""
-        judged = any(effect.verdict for effect in self.effects)
+        judged = any(effect.judged for effect in self.effects)
         heads = ['factor', 'level', 'within', 'effect', 'interaction: effect minus the main effect', 'seeds']
         rows = [
             [
@@ -85,17 +93,18 @@ class Effects:
                 with_interval(effect.change, effect.interval, digits, sign=True),
                 with_interval(effect.interaction, effect.interaction_interval, digits, sign=True),
                 str(effect.seeds),
-                *([effect.verdict or UNKNOWN] if judged else []),
+                *(effect.judged.texts(digits) if judged else []),
             ]
             for effect in self.effects
         ]
-        return [[*heads, *(['verdict'] if judged else [])], *rows]
+        return [[*heads, *(['one-sided 95% bounds', 'verdict'] if judged else [])], *rows]
 
 
 def effects(comparison: Comparison) -> Effects | None:
     """Return the effects of the factors of a sweep; None without factors, or without two cells to compare.
 
-    Only cells that finished all seeds are compared: the remaining seeds of another one are a biased sample.
+    Only cells that finished all seeds are compared: the remaining seeds of another one are a biased sample. A level has
+    a main effect, and interactions, only if all its planned cells are compared.
     """
     factors = comparison.study.factors
     planned = dict.fromkeys(levels_of(trial.variant) for trial in comparison.study.trials)
@@ -114,7 +123,7 @@ def effect_words(found: Sequence[Effects]) -> str:
     if not margins:
         return EFFECT
     declared = ' or '.join(f'{margin:g}' for margin in margins)
-    return f'{EFFECT} The margin, declared before the runs, is {declared}. {JUDGED}'
+    return f'{EFFECT} The margin, declared before the runs, is {declared}. {JUDGED} {BOUNDED}'
 
 
 def levels_of(variant: str) -> Cell:
@@ -127,38 +136,42 @@ def _values(scores: Mapping[int, float]) -> Values:
     return np.array([scores[seed] for seed in sorted(scores)])
 
 
-def _changes(number: int, planned: Sequence[Cell], scores: Mapping[Cell, Values]) -> dict[str, dict[Cell, Values]]:
+def _changes(
+    number: int, planned: Sequence[Cell], scores: Mapping[Cell, Values]
+) -> dict[str, dict[Cell, Values | None]]:
     """Return, for each level of a factor but the first, the change from the first by the levels of the other factors.
 
     Args:
         number: index of the factor.
-        planned: all cells, in the order of the sweep.
+        planned: all cells, in the order of the sweep; a change between cells that have not finished is None.
     """
     first, *levels = dict.fromkeys(cell[number] for cell in planned)
-    found: dict[str, dict[Cell, Values]] = {level: {} for level in levels}
+    found: dict[str, dict[Cell, Values | None]] = {level: {} for level in levels}
     for cell in planned:
         before, after = cell[:number], cell[number + 1 :]
         base = (*before, first, *after)
-        if cell[number] != first and cell in scores and base in scores:
-            found[cell[number]][*before, *after] = scores[cell] - scores[base]
+        if cell[number] != first and base in planned:
+            known = cell in scores and base in scores
+            found[cell[number]][*before, *after] = scores[cell] - scores[base] if known else None
     return found
 
 
-def _of(comparison: Comparison, factor: str, changes: Mapping[str, Mapping[Cell, Values]]) -> Iterator[Effect]:
+def _of(comparison: Comparison, factor: str, changes: Mapping[str, Mapping[Cell, Values | None]]) -> Iterator[Effect]:
     """Yield the effects of a factor's levels: the main effect, then, of two factors, that within each other level."""
     for level, by_others in changes.items():
-        if not by_others:
-            continue
-        main = np.mean([*by_others.values()], axis=0)
-        within = {others[0]: change for others, change in by_others.items() if len(others) == 1}
-        values, apart = [main, *within.values()], [change - main for change in within.values()]
+        known = {others: change for others, change in by_others.items() if change is not None}
+        within = {others[0]: change for others, change in known.items() if len(others) == 1}
+        apart: dict[str, Values] = {}
+        values: dict[str | None, Values] = {**within}
+        if known and len(known) == len(by_others):
+            main = np.mean([*known.values()], axis=0)
+            apart = {other: change - main for other, change in within.items()}
+            values = {None: main, **within}
         change = difference(comparison.declared)
-        spans = [bounded(change, span) for span in mean_intervals(values)]
-        measured = zip(values, spans, verdicts(comparison, values), strict=True)
-        (_, span, verdict), *rest = measured
-        yield Effect(factor, level, None, float(main.mean()), span, None, None, len(main), verdict)
-        spreads = [bounded(difference(change), spread) for spread in mean_intervals(apart)]
-        parts = zip(within, rest, apart, spreads, strict=True)
-        for other, (here, span, verdict), more, spread in parts:
-            mean = float(here.mean())
-            yield Effect(factor, level, other, mean, span, float(more.mean()), spread, len(here), verdict)
+        spreads = dict(zip(apart, mean_intervals([*apart.values()]), strict=True))
+        measured = mean_intervals([*values.values()]), judgements(comparison, [*values.values()])
+        for (place, value), span, judged in zip(values.items(), *measured, strict=True):
+            interaction = float(apart[place].mean()) if place in apart else None
+            spread = bounded(difference(change), spreads.get(place))
+            mean, span = float(value.mean()), bounded(change, span)
+            yield Effect(factor, level, place, mean, span, interaction, spread, len(value), judged)

@@ -3,6 +3,7 @@
 """Length extrapolation: the metric on sequences of other lengths than in training."""
 
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,11 +34,13 @@ from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
 class LengthMean:
     """Mean of a metric at one length.
 
-    Attributes: mean of the metric over seeds; its interval, if there is one; seeds, a note on missing seeds, empty if
-    there are none.
+    Attributes: mean of the metric over seeds; lowest and highest seed; interval of the mean, if there is one; seeds, a
+    note on missing seeds, empty if there are none.
     """
 
     mean: float
+    lowest: float
+    highest: float
     interval: Interval | None
     seeds: str = ''
 
@@ -103,10 +106,10 @@ def _column(comparison: Comparison, split: str) -> Mapping[int, LengthMean]:
         for standing in comparison.ranked
     }
     known = {place: values for place, values in scores.items() if values}
-    intervals = mean_intervals(list(known.values()))
+    spans = [bounded(comparison.declared, interval) for interval in mean_intervals(list(known.values()))]
     return {
-        place: LengthMean(sum(values) / len(values), bounded(comparison.declared, interval), _seeds(comparison, values))
-        for (place, values), interval in zip(known.items(), intervals, strict=True)
+        place: LengthMean(statistics.fmean(values), min(values), max(values), span, _seeds(comparison, values))
+        for (place, values), span in zip(known.items(), spans, strict=True)
     }
 
 

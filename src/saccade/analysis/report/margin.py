@@ -77,6 +77,19 @@ class BaselineDifference:
 
 
 @dataclass(frozen=True)
+class Judgement:
+    """Verdict on a difference. Attributes: bounds, both one-sided 95% bounds, None with one seed; verdict."""
+
+    bounds: Interval | None
+    verdict: str
+
+    def texts(self, digits: int) -> tuple[str, str]:
+        """Return the bounds and the verdict as text."""
+        low, high = (fixed(bound, digits, sign=True) for bound in _ends(self.bounds))
+        return (UNKNOWN if self.bounds is None else f'[{low}, {high}]'), self.verdict
+
+
+@dataclass(frozen=True)
 class MarginTest:
     """Differences of the ranked variants to the baseline.
 
@@ -156,15 +169,22 @@ def undecided(rows: Sequence[RankedVariant], bounds: Interval | None) -> str:
     return '' if bounds else 'no bounds: the seeds differ, and a variant has equal values'
 
 
-def verdicts(comparison: Comparison, changes: Sequence[Values]) -> list[str | None]:
+def judgements(comparison: Comparison, changes: Sequence[Values]) -> list[Judgement | None]:
     """Return the verdict on the mean of each group of changes by seed; None without a margin."""
     if comparison.loss is None:
         return [None] * len(changes)
-    bounds = mean_intervals(changes, 2 * LEVEL - 1)
     return [
-        verdict_of(span or _exact(change.mean()), comparison.loss) if len(change) >= FEWEST else 'inconclusive'
-        for change, span in zip(changes, bounds, strict=True)
+        _judgement(
+            bounded(difference(comparison.declared), span) or _exact(change.mean()), len(change), comparison.loss
+        )
+        for change, span in zip(changes, mean_intervals(changes, 2 * LEVEL - 1), strict=True)
     ]
+
+
+def _judgement(bounds: Interval, seeds: int, loss: float) -> Judgement:
+    if seeds < FEWEST:
+        return Judgement(bounds if seeds > 1 else None, 'inconclusive')
+    return Judgement(bounds, verdict_of(bounds, loss))
 
 
 def verdict_of(bounds: Interval, loss: float) -> str:

@@ -132,7 +132,8 @@ def _contrast(
     mean = sum(better.values()) / len(better) - sum(worse.values()) / len(worse)
     (_, bounds) = difference_intervals([worse, better], best=0)
     bounds = bounds or exact(mean, better, worse)
-    note = undecided(rows, bounds)
+    short = [row.label for row, each in zip(rows, scores, strict=True) if each.keys() != row.scores.keys()]
+    note = f'not finite on {claim.since}: {", ".join(short)}' if short else undecided(rows, bounds)
     return Contrast(label, mean, bounds, 'inconclusive' if note else verdict_of(bounds, claim.margin), note)
 
 

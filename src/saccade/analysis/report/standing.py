@@ -8,12 +8,13 @@ from datetime import datetime
 from itertools import chain
 
 from saccade.analysis.report.effects import effect_words
-from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.lengths import LengthMean, lengths
 from saccade.analysis.report.matrix import Matrix, effect_tables, overview_of
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.page import SOLVED, STOPPED, marked, table
 from saccade.analysis.report.replications import Replication, claims_section
 from saccade.analysis.report.solved import solved_runs
+from saccade.analysis.report.tables import finished
 from saccade.analysis.report.words import UNKNOWN, counted, fixed
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.naming import names
@@ -108,9 +109,11 @@ def _controls(found: Matrix, suite: Suite) -> list[str]:
         if task.control not in variants:
             raise UserError(f'{task.name}: the control is {task.control}, but the sweep has {", ".join(variants)}')
         runs, seeds = solved_runs(comparison, variants[task.control]), {trial.seed for trial in comparison.study.trials}
-        solved = len(runs.steps) if runs else 0
-        evidence = 'yes' if solved >= CONTROLLED * len(seeds) else 'no'
-        rows.append([task.name, task.control, f'{solved} of {len(seeds)}', evidence])
+        solved, ran = (len(runs.steps), runs.runs) if runs else (0, 0)
+        enough, open_ = solved >= CONTROLLED * len(seeds), len(seeds) - ran
+        evidence = 'yes' if enough else 'not yet' if open_ else 'no'
+        said = f'{solved} of {ran}, {open_} to run' if open_ else f'{solved} of {ran}'
+        rows.append([task.name, task.control, said, evidence])
     heads = ['task', 'control', 'seeds solved', 'evidence']
     return ['## Positive controls', table([heads, *rows]), CONTROL] if rows else []
 
@@ -161,7 +164,7 @@ def _longer(found: Matrix) -> list[str]:
         return []
     heads = [f'{task}, {tokens} tokens' for task, each in known.items() for tokens in each.lengths]
     texts = {
-        (task, standing.variant): [f'{fixed(cell.mean, 2)}{cell.seeds}' if cell else UNKNOWN for cell in cells]
+        (task, standing.variant): [_with_range(cell) if cell else UNKNOWN for cell in cells]
         for task, each in known.items()
         for standing, cells in each.rows
     }
@@ -170,8 +173,16 @@ def _longer(found: Matrix) -> list[str]:
         for variant in found.cells
         if any((task, variant) in texts for task in known)
     ]
-    said = 'Means over seeds. The first length of each task is the training length.'
-    return ['## Rows longer than in training', said, table([['variant', *heads], *rows])]
+    said = (
+        'Means over seeds, with the lowest and the highest seed: where some seeds solve a task and others do not, no '
+        'seed is near the mean. The first length of each task is the training length.'
+    )
+    return ['## Sequences longer than in training', said, table([['variant', *heads], *rows])]
+
+
+def _with_range(cell: LengthMean) -> str:
+    low, high = (fixed(value, 2) for value in (cell.lowest, cell.highest))
+    return f'{fixed(cell.mean, 2)}{"" if low == high else f" ({low} to {high})"}{cell.seeds}'
 
 
 def _searched(found: Matrix) -> list[str]:
@@ -193,15 +204,20 @@ def _searched(found: Matrix) -> list[str]:
 
 
 def _left_out(found: Matrix) -> list[str]:
-    """Return the listed variants without a finished run, with the steps and seeds of the sweeps."""
+    """Return the listed variants without a finished run or with too few, with the steps and seeds of the sweeps."""
     said: dict[str, list[str]] = {}
     for task, comparison in found.comparisons.items():
         study = comparison.study
         _, spec = read_sweep_file(study.source)
-        left = [name for name in names(points(spec['runs'])) if task not in found.cells.get(name, {})]
+        cells = {name: found.cells.get(name, {}).get(task) for name in names(points(spec['runs']))}
+        without = [name for name, row in cells.items() if row is None]
+        partial = [f'{name} ({finished(row)} seeds)' for name, row in cells.items() if row and not row.complete]
+        lacking = [
+            f'{word} {", ".join(each)}' for word, each in (('without', without), ('incomplete:', partial)) if each
+        ]
         seeds = counted(len({trial.seed for trial in study.trials}), 'seed')
         steps = {trial.steps for trial in study.trials}
         length = ' to '.join(f'{count:,}' for count in sorted({min(steps), max(steps)}))
-        text = f'{length} steps, {seeds}; without {", ".join(left) or "none"}'
+        text = '; '.join([f'{length} steps, {seeds}', *(lacking or ['all variants are complete'])])
         said.setdefault(text, []).append(task)
-    return ['## Left out', *(f'- {marked(", ".join(tasks))}: {marked(text)}.' for text, tasks in said.items())]
+    return ['## Runs left out', *(f'- {marked(", ".join(tasks))}: {marked(text)}.' for text, tasks in said.items())]

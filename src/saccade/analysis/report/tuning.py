@@ -155,17 +155,24 @@ class Tuning:
 
     def _rankings(self) -> dict[str, tuple[Places, Places]]:
         """Return the places of all variants with one setting for all, and with the best setting of each."""
-        from scipy.stats import rankdata
-
-        sign = 1 if self.comparison.best == 'lowest' else -1
-        best = {variant: self.means[variant].get(self.best(variant) or '') for variant in self.means}
+        best = {variant: self.best(variant) for variant in self.means}
         found = {}
         for setting in next(iter(self.means.values())):
-            alone = [means.get(setting) for means in self.means.values()]
-            if None not in alone and None not in best.values():
-                places = [rankdata([sign * mean for mean in means], 'min') for means in (alone, [*best.values()])]
-                found[setting] = places[0], places[1]
+            known = all(means.get(setting) is not None for means in self.means.values())
+            if known and None not in best.values():
+                found[setting] = self._places(dict.fromkeys(self.means, setting)), self._places(best)
         return found
+
+    def _places(self, settings: Mapping[str, str]) -> Places:
+        """Return the place of each variant with a setting; equal ones have the best of their places.
+
+        Variants that solved the task in all runs are ranked by their steps, not by the metric at which they stopped.
+        """
+        keys = []
+        for variant, setting in settings.items():
+            outcome, key = self.outcome(variant, setting), self._order(variant, setting)
+            keys.append(key[:-1] if outcome and len(outcome.steps) == outcome.runs else key)
+        return np.array([1 + sum(other < key for other in keys) for key in keys])
 
 
 @dataclass(frozen=True)
