@@ -120,7 +120,7 @@ class Classification(ReadsHead):
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return the names; those of several classes, as "crane" in ImageNet, with the class index: "crane (134)"."""
+    """Return the names; a name that several classes share, as "crane" in ImageNet, with the index: "crane (134)"."""
     counts = Counter(names)
     return [f'{name} ({index})' if counts[name] > 1 else name for index, name in enumerate(names)]
 
