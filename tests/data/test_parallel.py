@@ -3,6 +3,7 @@
 """Parallel texts of the user's own and of TFDS: what becomes of them, and what is said of those that are bad."""
 
 import gzip
+import json
 import logging
 from dataclasses import replace
 
@@ -74,6 +75,20 @@ def test_sources_are_tagged_with_the_language_of_their_target(folder, tmp_path):
     plain = data(table, source='text', target='other').prepare(tmp_path / 'cache')
     assert not tags & {*plain.processor.backend.get_vocab()}
     assert "data.tag: line-aligned files have no column 'language'" in refusal(tmp_path, data(folder, tag='language'))
+
+
+@pytest.mark.parametrize('language', [None, '', ' ', 3])
+def test_a_pair_without_a_language_is_not_tagged(tmp_path, language):
+    table = tmp_path / 'pairs.jsonl'
+    languages = [' de ', 'de', 'de\t', language]
+    rows = [dict(en=en, de=de, to=to) for en, de, to in zip(EN, DE, languages, strict=True)]
+    table.write_text(''.join(json.dumps(row) + '\n' for row in rows[:3]))
+    prepared = data(table, source_context_length=7, tag='to', validation=0.3).prepare(tmp_path / 'cache')
+    sources = {source for split in prepared.splits.values() for source, _ in pairs(split)}
+    assert sources == {f'<2de> {en}' for en in EN[:3]}
+    table.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    message = refusal(tmp_path, data(table, source_context_length=7, tag='to', validation=0.3))
+    assert message.endswith(f"pairs.jsonl, line 4: 'to' is not the name of a language, but {language!r}")
 
 
 def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):

@@ -133,6 +133,21 @@ def test_files_are_the_splits_if_they_are_named_so(tmp_path, caplog):
     assert '1 other files are skipped' in caplog.text
 
 
+@pytest.mark.parametrize('named', [False, True])
+def test_no_row_of_a_test_file_is_for_training_or_validation(tmp_path, named):
+    rows, folder = [f'learn {number}' for number in range(9)], tmp_path / 'own/data'
+    folder.mkdir(parents=True)
+    write(folder / 'train_00.jsonl', *rows[:5])
+    write(folder / 'train_01.jsonl', *rows[5:])
+    write(folder / 'test.0.jsonl', 'report', 'report too')
+    if named:
+        write(folder / 'valid.jsonl', 'check')
+    found = opened(folder.parent, tmp_path, validation=0.3)
+    assert texts(found, 'test') == ['report', 'report too']
+    assert sorted(texts(found, 'train') + texts(found, 'validation')) == sorted(rows + ['check'] * named)
+    assert (texts(found, 'validation') == ['check']) == named
+
+
 def test_all_files_of_a_folder_are_one_corpus(tmp_path, caplog):
     folder = tmp_path / 'data'
     write(folder / 'a.jsonl', *'abcdef')

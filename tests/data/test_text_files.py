@@ -103,9 +103,15 @@ def test_files_named_after_the_splits_are_the_splits(tmp_path, caplog, name):
     assert _texts(plan_documents(tmp_path, 0.1)) == splits | {'test': ['to report']}
 
 
-def test_a_training_file_without_validation_is_an_ordinary_document(tmp_path):
-    ids = _ids(plan_documents(_write(tmp_path, train_txt='a', test_txt='b'), 0.1))
-    assert sorted(ids['train'] + ids['validation']) == ['test.txt', 'train.txt']
+def test_validation_is_held_out_from_the_training_files_if_only_test_is_named(tmp_path):
+    _write(tmp_path, train_txt='0123456789', test_txt='to report')
+    assert _texts(plan_documents(tmp_path, 0.2)) == {'train': ['01234567'], 'validation': ['89'], 'test': ['to report']}
+    (tmp_path / 'train.txt').unlink()
+    for number in range(4):
+        (tmp_path / f'train_{number}.txt').write_text(f'part {number}')
+    ids = _ids(plan_documents(tmp_path, 0.2))
+    assert sorted(ids['train'] + ids['validation']) == [f'train_{number}.txt' for number in range(4)]
+    assert ids['test'] == ['test.txt']
 
 
 def test_hidden_binary_and_empty_files_are_skipped_and_counted(tmp_path, caplog):

@@ -104,6 +104,16 @@ def test_a_model_without_the_head_is_refused():
         loss_of(Classification(), Known((('tokens', (5, 8, C)),)), {'tokens': jnp.zeros((5, 8, C))}, BATCH)
 
 
+def test_classes_with_one_name_keep_a_probability_each():
+    predictions = Classification().predict(MODEL, PARAMS, BATCH)
+    split = SimpleNamespace(names=('crane', 'dog', 'crane'))
+    found = list(Classification().outputs(jax.device_get(predictions), split))
+    names = ['crane (0)', 'dog', 'crane (2)']
+    for output, log_p in zip(found, LOG_P[COUNTED], strict=True):
+        assert output.probabilities == pytest.approx(dict(zip(names, np.exp(log_p), strict=True)), rel=NEAR)
+        assert output.label == names[log_p.argmax()]
+
+
 def test_the_baseline_says_what_is_most_frequent_in_training():
     names = ('a', 'b', 'c')
     train = SimpleNamespace(answers=np.array([1, 1, 1, 0, 2]), names=names)

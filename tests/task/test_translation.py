@@ -11,11 +11,12 @@ import pytest
 from toy_seq2seq import made
 
 from saccade.build import build
+from saccade.decode.beam import Beam
 from saccade.decode.greedy import Greedy
 from saccade.metric.exact import ExactMatch
 from saccade.task.translation import Translation
 from saccade.train.optimizer import path_of
-from saccade.types import Evaluator, LayerContext, Part, Task
+from saccade.types import Evaluator, LayerContext, Part, Task, UserError
 
 NEAR = 1e-5
 KEY = jax.random.key(0)
@@ -162,3 +163,8 @@ def test_choices_made_by_chance_are_learned_from_the_losses_that_follow():
     judged, totals = slopes(model, train=False)
     assert not judged.any()
     assert 'cross_entropy' not in totals
+
+
+def test_a_wrong_search_is_refused_before_training():
+    with pytest.raises(UserError, match='5 beams do not divide into 2 groups'):
+        Translation(search=Part(Beam, (('beams', 5), ('groups', 2))), metrics=METRICS)

@@ -19,6 +19,11 @@ WORDS = ('the', 'model', 'reads', 'a', 'token', 'and', 'writes', 'another', 'aft
 TEXT, CLASSIFY, PAIRS = 'causal_lm/quickstart', 'finetune/classify', 'translation/multi30k'
 HEAD = "{'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:mean'}, 'classes': 2, 'dropout': 0.0}"
 BYTE = "{'use': 'data.tokenizer.byte:Byte', 'end': None}"
+BYTES = "{'use': 'data.tokenizer.byte:Byte'}"
+CHARACTER = "{'use': 'data.tokenizer.character:Character'}"
+WORDS_OF_BERT = "{'use': 'data.tokenizer.word_piece:WordPiece', 'vocabulary': 90}"
+DIFFUSION = 'masked_lm/diffusion_tiny'
+SMALL = dict(data__path='my.txt', data__tokenizer=BYTES, data__context_length=16, model__vocabulary=300)
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +117,57 @@ FAULTS = {
         {'my.txt': text(400)},
         dict(data__path='my.txt', data__tokenizer=BYTE, data__context_length=16, model__vocabulary=200),
         'config.model.vocabulary: 200',
+    ),
+    'a prompt that the tokenizer cannot encode': (
+        TEXT,
+        {'my.txt': text(400)},
+        dict(SMALL, data__tokenizer=CHARACTER, sample__prompt='É'),
+        "config.sample: the tokenizer cannot encode 'É' (U+00C9): it is not among its 20 tokens; set "
+        '--config.sample.prompt to another text or --config.sample=None',
+    ),
+    'a prompt longer than the context': (
+        TEXT,
+        {'my.txt': text(400)},
+        dict(SMALL, sample__prompt=40 * 'a'),
+        'config.sample: a prompt of 40 tokens leaves no room in the context of 16; shorten it to 15 tokens at most',
+    ),
+    'a prompt of a masked diffusion model longer than the context': (
+        DIFFUSION,
+        {'my.txt': text(400)},
+        dict(SMALL, data__tokenizer=WORDS_OF_BERT, sample__prompt='the model reads a token and writes another ' * 4),
+        'config.sample: 32 tokens of the prompt and 1 new ones do not fit the context, which has room for 14; set '
+        '--config.sample.prompt to another text',
+    ),
+    'a text to fill in without a mask': (
+        'masked_lm/quickstart',
+        {'my.txt': text(400)},
+        dict(SMALL, data__tokenizer=WORDS_OF_BERT, sample__text='the model reads'),
+        'config.sample: the text has no [MASK], so there is nothing to fill in',
+    ),
+    'a sample of another kind of model': (
+        TEXT,
+        {'my.txt': text(400)},
+        dict(SMALL, sample="{'use': 'decode.translator:Translated', 'text': 'a b'}"),
+        'config.sample: model.decoder:Decoder',
+    ),
+    'a sample of data without a tokenizer': (
+        'diagnostics/parity',
+        {},
+        dict(sample="{'use': 'decode.sample:Sample'}"),
+        'config.sample: the data have no tokenizer; set --config.sample=None',
+    ),
+    'a text to translate longer than the context': (
+        PAIRS,
+        {'my.en': text(400).replace('\n\n', '\n'), 'my.de': text(400).replace('\n\n', '\n')},
+        dict(
+            data__path='my',
+            data__tokenizer=BYTES,
+            data__source_context_length=90,
+            model__decoder__vocabulary=300,
+            sample__text='a' * 90,
+        ),
+        'config.sample: text 1: it has 90 tokens, and the model reads at most 89; split it into sentences; set '
+        '--config.sample.text to another text or --config.sample=None',
     ),
 }
 

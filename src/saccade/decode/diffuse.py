@@ -19,7 +19,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.fill import Filler
 from saccade.decode.sample import Continuation
 from saccade.decode.sampling import Sampler
-from saccade.types import Count, EncoderModel, LayerContext, Params, PRNGKey, UserError
+from saccade.types import Count, EncoderModel, LayerContext, Model, Params, PRNGKey, UserError
 
 __all__ = ['Diffused']
 
@@ -50,11 +50,7 @@ class Diffuser(Filler):
         """
         ids, frame = self.tokenizer.encode(prompt), self._frame
         count = self.room(prompt) if max_tokens is None else max_tokens
-        if count < 1 or count > self.room(prompt):
-            raise UserError(
-                f'{len(ids)} tokens of the prompt and {max(count, 1)} new ones do not fit the context, which has room '
-                f'for {frame.room()}'
-            )
+        self.require_room(prompt, count)
         row = frame.row([*ids, *count * [self.mask]])
         (begin,) = frame.starts([])
         at = begin + len(ids) + np.arange(count)
@@ -68,6 +64,19 @@ class Diffuser(Filler):
         before, new = self.tokenizer.decode(ids), np.asarray(tokens)[:, at].tolist()
         texts = (self.tokenizer.decode([*ids, *each]).removeprefix(before) for each in new)
         return [Continuation(text, each) for text, each in zip(texts, new, strict=True)], int(passes)
+
+    def require_room(self, prompt: str, count: int) -> None:
+        """Check that a number of new tokens fits the context after a prompt.
+
+        Raises:
+            UserError: they do not, or the tokenizer cannot encode the prompt.
+        """
+        room = self.room(prompt)
+        if not 1 <= count <= room:
+            raise UserError(
+                f'{self._frame.room() - room} tokens of the prompt and {max(count, 1)} new ones do not fit the '
+                f'context, which has room for {self._frame.room()}'
+            )
 
     def room(self, prompt: str) -> int:
         """Return the number of tokens that fit the context after a prompt."""
@@ -126,6 +135,14 @@ class Diffused:
     prompt: str = ''
     tokens: Count = 64
     steps: Count = 64
+
+    def require(self, model: Model, tokenizer: Tokenizer) -> None:
+        """Check that the model can continue the prompt.
+
+        Raises:
+            UserError: the model or the tokenizer is not one of masked tokens, or as for `Diffuser.require_room`.
+        """
+        Diffuser(model, {}, tokenizer, self.steps).require_room(self.prompt, 1)
 
     def __call__(self, model: EncoderModel, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
         """Return the prompt and its continuation."""

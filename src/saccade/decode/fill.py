@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from saccade.data.rows.frame import MASK, Frame
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import EncoderModel, LayerContext, Params, PRNGKey, UserError
+from saccade.types import Count, EncoderModel, LayerContext, Model, Params, PRNGKey, UserError
 
 __all__ = ['Filled']
 
@@ -61,7 +61,7 @@ class Filler:
         Raises:
             UserError: the text has no [MASK], or does not fit the context.
         """
-        row, at = self._framed(text)
+        row, at = self.framed(text)
         fillings = []
         for probabilities in self._probabilities(row)[at]:
             best = np.argsort(-probabilities, kind='stable')[:top]
@@ -74,12 +74,12 @@ class Filler:
         Raises:
             UserError: as for `fill`.
         """
-        row, at = self._framed(text)
+        row, at = self.framed(text)
         return self._shown(row, self.predict(row, at, turns))
 
     def turns(self, text: str, turns: int) -> Iterator[str]:
         """Yield the text after each turn, with the tokens that are masked again."""
-        row, at = self._framed(text)
+        row, at = self.framed(text)
         for tokens in self._turns(row, at, turns):
             yield self._shown(row, tokens)
 
@@ -106,8 +106,12 @@ class Filler:
     def _frame(self) -> Frame:
         return Frame.of(self.tokenizer, self.model.context_length)
 
-    def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Return the row of a text, and the indices of its masks."""
+    def framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Return the row of a text, and the indices of its masks.
+
+        Raises:
+            UserError: as for `fill`.
+        """
         frame = self._frame
         ids = list(self.encoded(text))
         if self.mask not in ids:
@@ -168,7 +172,15 @@ class Filled:
     """
 
     text: str
-    top: int = 3
+    top: Count = 3
+
+    def require(self, model: Model, tokenizer: Tokenizer) -> None:
+        """Check that the model can fill in the text.
+
+        Raises:
+            UserError: the model or the tokenizer is not one of masked tokens, or as for `Filler.fill`.
+        """
+        Filler(model, {}, tokenizer).framed(self.text)
 
     def __call__(self, model: EncoderModel, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
         """Return the text filled in, followed by the candidates."""

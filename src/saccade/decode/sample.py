@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from saccade.build import refused
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.beam import Beam, generate_beams
-from saccade.decode.generate import generate
+from saccade.decode.generate import accepted, generate
 from saccade.decode.generation import Generation
 from saccade.decode.paged import CacheUsage, Paging, generate_paged
 from saccade.decode.sampling import Sampler
@@ -71,7 +71,7 @@ class Writer:
         Raises:
             UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
         """
-        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        ids, max_tokens = self.laid_out(prompt, max_tokens)
         return [Continuation(self.text(ids, new), new) for new in self.extend(samples * [ids], key, max_tokens)]
 
     def write_paged(
@@ -85,7 +85,7 @@ class Writer:
         Raises:
             UserError: as for `write`; a part of the model cannot decode with pages; or the pool is too small.
         """
-        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        ids, max_tokens = self.laid_out(prompt, max_tokens)
         settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules, paging
         rows, usage = generate_paged(self.model, self.params, samples * [ids], *settings)
         return [Continuation(self.text(ids, new), new) for new in rows], usage
@@ -113,7 +113,7 @@ class Writer:
             raise UserError(
                 'the draft has another tokenizer: train both on the same one, with data.tokenizer as a file'
             )
-        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        ids, max_tokens = self.laid_out(prompt, max_tokens)
         draft = Draft(drafter.model, drafter.params, drafted)
         settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules
         rows, usage = generate_drafted(self.model, self.params, draft, samples * [ids], *settings)
@@ -130,7 +130,7 @@ class Writer:
         Raises:
             UserError: as for `write`.
         """
-        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        ids, max_tokens = self.laid_out(prompt, max_tokens)
         beam = replace(beam, rules=self.generation.rules)
         (found,) = generate_beams(self.model, self.params, [ids], beam, max_tokens, self.generation.end)
         return [ScoredContinuation(self.text(ids, new), new, score) for new, score in found[:samples]]
@@ -155,8 +155,12 @@ class Writer:
         before, whole = self.tokenizer.decode(ids), self.tokenizer.decode(ids + new)
         return whole.removeprefix(before) if whole.startswith(before) else self.tokenizer.decode(new)
 
-    def _laid_out(self, prompt: str, max_tokens: int | None) -> tuple[list[int], int]:
-        """Return the tokens of a prompt, and the maximum number of new tokens."""
+    def laid_out(self, prompt: str, max_tokens: int | None) -> tuple[list[int], int]:
+        """Return the tokens of a prompt, and the maximum number of new tokens.
+
+        Raises:
+            UserError: the tokenizer cannot encode the prompt.
+        """
         ids = self.tokenizer.encode(prompt)
         if prompt.strip() and not ids:
             raise UserError(f'the prompt {prompt!r} has no token')
@@ -186,6 +190,15 @@ class Sample:
         if self.tokens < 1:
             raise UserError(f'tokens: must be at least 1, not {self.tokens}')
         self._sampler()
+
+    def require(self, model: Model, tokenizer: Tokenizer) -> None:
+        """Check that the model can continue the prompt.
+
+        Raises:
+            UserError: it is not a language model, the tokenizer cannot encode the prompt, or the prompt does not fit.
+        """
+        ids, one = Writer(model, {}, tokenizer, self._sampler()).laid_out(self.prompt, 1)
+        accepted(model, [ids], one, tokenizer.end)
 
     def __call__(self, model: LanguageModel, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
         """Return the prompt and its continuation."""

@@ -73,7 +73,7 @@ class Translator:
         """
         numbered = enumerate(texts, start=1)
         while some := list(itertools.islice(numbered, self.rows)):
-            sources = [self._encoded(number, text) for number, text in some]
+            sources = [self.encoded(number, text) for number, text in some]
             for (_, source), read, new in zip(some, sources, self.write(sources), strict=True):
                 yield Rendering(source, self.tokenizer.decode(new), read, new)
 
@@ -97,7 +97,12 @@ class Translator:
         rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
-    def _encoded(self, number: int, text: str) -> list[int]:
+    def encoded(self, number: int, text: str) -> list[int]:
+        """Return the token ids of a text.
+
+        Raises:
+            UserError: as for `translate`.
+        """
         try:
             ids = self.tokenizer.source.encode(text)
         except UserError as error:
@@ -149,9 +154,21 @@ class Translated:
     start: str | None = None
     mode: str | None = None
 
+    def require(self, model: Model, tokenizer: Tokenizer) -> None:
+        """Check that the model can translate the text.
+
+        Raises:
+            UserError: the model reads no source, the tokenizer lacks a special token, or as for `Translator.translate`.
+        """
+        self._translator(model, {}, tokenizer).encoded(1, self.text)
+
     def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
         """Return the text and its translation."""
-        frame = PairFrame.of(tokenizer, model.source_context_length, model.context_length, self.start)
-        translator = Translator(model, params, tokenizer, frame, self.search(), rows=1).in_mode(self.mode)
-        (rendering,) = translator.translate([self.text])
+        (rendering,) = self._translator(model, params, tokenizer).translate([self.text])
         return f'{rendering.source}  =>  {rendering.text}'
+
+    def _translator(self, model: Model, params: Params, tokenizer: Tokenizer) -> Translator:
+        if not isinstance(model, Seq2Seq):
+            raise UserError(refused(Part(type(model)), Seq2Seq))
+        frame = PairFrame.of(tokenizer, model.source_context_length, model.context_length, self.start)
+        return Translator(model, params, tokenizer, frame, self.search(), rows=1).in_mode(self.mode)

@@ -8,7 +8,8 @@ Devlin et al. 2019, "BERT", section 4.1, https://arxiv.org/abs/1810.04805. A tex
 into several, and classified by the mean of their logits.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ __all__ = ['Classification', 'majority']
 
 @dataclass(frozen=True)
 class PredictedClass:
-    """Predicted class. Attributes: probabilities, of each class by name."""
+    """Predicted class. Attributes: probabilities, of each class by its name, which no other class has."""
 
     probabilities: dict[str, float]
 
@@ -109,12 +110,19 @@ class Classification(ReadsHead):
         """Yield the prediction for each example; the split has the names of the classes."""
         logits, _ = by_example(predictions)
         shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
-        return (PredictedClass(dict(zip(split.names, each, strict=True))) for each in shares.tolist())
+        names = _distinct(split.names)
+        return (PredictedClass(dict(zip(names, each, strict=True))) for each in shares.tolist())
 
     def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return metrics over whole examples; the split has the names of the classes."""
         logits, first = by_example(predictions)
         return classified(predictions['label'][first], logits.argmax(axis=-1), split.names)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return the names; a name that several classes share, as "crane" in ImageNet, with the index: "crane (134)"."""
+    counts = Counter(names)
+    return [f'{name} ({index})' if counts[name] > 1 else name for index, name in enumerate(names)]
 
 
 def majority(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:

@@ -54,6 +54,9 @@ class Translation(PredictsTokens):
     reports: ClassVar[tuple[Metric, ...]] = SCORED
     then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py {text}'}
 
+    def __post_init__(self) -> None:
+        self.search()  # a wrong search is refused now, not at the first evaluation
+
     @property
     def evaluates(self) -> tuple[Metric, ...]:
         """Declarations of the metrics of texts."""

@@ -265,6 +265,25 @@ def vocabulary_of(experiment: Experiment, processor: Processor | None) -> int | 
     return size
 
 
+def require_sample(experiment: Experiment, processor: Processor | None) -> None:
+    """Check that the sample of a run can be made, as far as its `require` tells.
+
+    Raises:
+        UserError: the data have no tokenizer, or the sample does not fit the model or the tokenizer.
+    """
+    sample = experiment.sample() if experiment.sample else None
+    if not hasattr(sample, 'require'):
+        return
+    if processor is None:
+        raise UserError('config.sample: the data have no tokenizer; set --config.sample=None')
+    try:
+        sample.require(experiment.model(), processor)
+    except UserError as error:
+        texts = [name for name, value in experiment.sample.arguments if isinstance(value, str)]
+        other = f'--config.sample.{texts[0]} to another text or ' if texts else ''
+        raise UserError(f'config.sample: {error}; set {other}--config.sample=None') from error
+
+
 def baseline_of(experiment: Experiment, prepared: Prepared, name: str, step: int = 0) -> Evaluation | None:
     """Evaluate the experiment's baseline on a split; return None if there is none."""
     if experiment.baseline is None:

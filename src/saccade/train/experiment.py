@@ -69,7 +69,8 @@ class Experiment:
         init_part: selects one of several models of `init_from`, as 'discriminator' of a run of ELECTRA, or 'encoder'
             of a directory of T5, which tagging chooses itself.
         low_rank: trains low-rank updates of frozen weights, as `train.low_rank:LowRank`; None to train the weights.
-        sample: sample to show at each evaluation.
+        sample: sample to show at each evaluation. If it has a method `require` of the model and the processor, that
+            is called before training, to refuse what cannot be shown.
         baseline: function of the training split, the validation split and the vocabulary size (None without a
             vocabulary) that returns nats per target, or metrics by name, printed next to the model's at the end.
         extended: extensions of the run by more steps, in order; `--extend` writes them.

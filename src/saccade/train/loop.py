@@ -25,6 +25,7 @@ from saccade.train.evaluate import (
     evaluate_lengths,
     evaluation,
     prepare_lengths,
+    require_sample,
     vocabulary_of,
     with_task_metrics,
 )
@@ -224,6 +225,7 @@ class Run:
             prepared = prepare(self.data, processor)
             self.data.require_model(self.experiment.model, prepared.processor)
             vocabulary_of(self.experiment, prepared.processor)  # a baseline is refused now, not after training
+            require_sample(self.experiment, prepared.processor)
             require_same_data(self.workdir, self.experiment, prepared)
             return prepared, prepare_lengths(self.experiment, prepared.processor)
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learning curves: metric, training loss and gradient norm against steps and other costs."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -119,7 +118,7 @@ def _curve(
     series: Series, axis: str, standing: RankedVariant, trials: Sequence[Trial], style: dict
 ) -> Iterator[LearningCurve]:
     """Yield the curve over some runs, at their common steps, if there are any."""
-    values = [_by_step(trial, series) for trial in trials]
+    values = [trial.by_step(series.split, series.metric) for trial in trials]
     steps = sorted(set.intersection(*map(set, values))) if values else []
     spent = [SPENT[axis](trial, steps) for trial in trials]
     if not steps or any(amounts is None for amounts in spent):
@@ -136,12 +135,6 @@ def _thinned(values: np.ndarray, points: int | None) -> np.ndarray:
     if points is None or values.shape[-1] <= points:
         return values
     return np.stack([part.mean(axis=-1) for part in np.array_split(values, points, axis=-1)], axis=-1)
-
-
-def _by_step(trial: Trial, series: Series) -> dict[int, float]:
-    records = (record for record in trial.of(series.split) if series.metric in record)
-    found = {record['step']: float(record[series.metric]) for record in records}
-    return {step: value for step, value in found.items() if math.isfinite(value)}
 
 
 def _picture(

@@ -5,7 +5,6 @@
 A variant has one colour and one number in all of them: its row in the matrix.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
@@ -60,11 +59,8 @@ def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) 
 
 def seed_curves(comparison: Comparison, standing: RankedVariant, place: int) -> Markup:
     """Return the metric of each run of a cell by step, as a small SVG; empty if no run was measured twice."""
-    measured = [
-        [(record['step'], record.get(comparison.metric)) for record in trial.of(comparison.split)]
-        for trial in standing.trials
-    ]
-    lines = [line for each in measured if len(line := [point for point in each if _finite(point[1])]) > 1]
+    measured = (trial.by_step(comparison.split, comparison.metric) for trial in standing.trials)
+    lines = [[*each.items()] for each in measured if len(each) > 1]
     if not lines:
         return Markup()
     values = [value for line in lines for _, value in line] + [comparison.baseline] * (comparison.baseline is not None)
@@ -87,10 +83,6 @@ def seed_curves(comparison: Comparison, standing: RankedVariant, place: int) -> 
     drawn += [Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(*text) for text in texts]
     svg = Markup('<svg class="seeds" viewBox="0 0 320 118" role="img" aria-label="{}" style="color: {}">{}</svg>')
     return svg.format(words, colour(place), Markup().join(drawn))
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, Line], label: str) -> ReportPicture:

@@ -233,13 +233,12 @@ def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:
     if final is None or not math.isfinite(final):
         return None
     sign = 1 if comparison.best == 'lowest' else -1
-    records = (record for record in trial.of(comparison.split) if comparison.metric in record)
-    values = {record['step']: sign * float(record[comparison.metric]) for record in records}
-    steps = sorted(step for step, value in values.items() if step > 0 and math.isfinite(value))
+    values = trial.by_step(comparison.split, comparison.metric)
+    steps = sorted(step for step in values if step > 0)
     spent = SPENT[cost](trial, steps)
     if spent is None or not np.isfinite(spent).all():
         return None
-    return Course(np.asarray(spent, np.float64), np.array([values[step] for step in steps]))
+    return Course(np.asarray(spent, np.float64), np.array([sign * values[step] for step in steps]))
 
 
 def picture(found: Multipliers) -> ReportPicture | None:

@@ -3,6 +3,7 @@
 """Runs of a folder: a sweep's folder, or any folder whose subfolders are runs."""
 
 import json
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,6 +86,11 @@ class Trial:
     def of(self, split: str) -> list[Record]:
         """Return the records of a split, in order."""
         return [record for record in self.records if record.get('split') == split]
+
+    def by_step(self, split: str, metric: str) -> dict[int, float]:
+        """Return the finite values of a metric of a split by step; the last one of a step that was logged twice."""
+        found = {record['step']: float(record[metric]) for record in self.of(split) if metric in record}
+        return {step: value for step, value in found.items() if math.isfinite(value)}
 
     def final(self, split: str) -> Record | None:
         """Return the record of a split at the end of the run; None if the run has not finished."""

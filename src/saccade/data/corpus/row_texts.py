@@ -3,10 +3,9 @@
 """Text in rows, a document per row, in a file or a folder of the files of `row_files`.
 
 The files may be larger than memory, which holds only the places of the rows, 24 bytes each: a document is read when it
-is needed. The documents of a folder are split by its files if they are named after the splits: train.jsonl and
-validation.jsonl, valid.jsonl, val.jsonl or dev.jsonl, and test.jsonl, or in parts, as train-00000-of-00002.parquet;
-otherwise a hash of each row decides. A folder of texts may also have some tables: its rows are read only if it has a
-file of JSON lines, Parquet or FASTA, or if at least half of its files are of rows.
+is needed. The documents of a folder are split by its files if they are named after the splits (`named_splits`), as
+train.jsonl and validation.jsonl; otherwise a hash of each row decides. A folder of texts may also have some tables: its
+rows are read only if it has a file of JSON lines, Parquet or FASTA, or if at least half of its files are of rows.
 """
 
 import hashlib
@@ -23,8 +22,8 @@ import numpy as np
 from saccade.data.cache import digest
 from saccade.data.corpus.document import Document, drawn, lowest
 from saccade.data.corpus.files import visible_files
+from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.row_files import ENDINGS, RowFile, ending_of, open_rows
-from saccade.data.corpus.text_files import named_splits
 from saccade.types import UserError
 
 _ALSO_TEXTS = frozenset(('.csv', '.tsv', '.json'))  # endings of files among texts and source code
@@ -60,30 +59,31 @@ def read_rows(path: Path, column: str, validation: float) -> tuple[dict[str, Row
 
     Args:
         column: field with the text.
-        validation: fraction of documents for validation, if the files do not name the splits.
+        validation: fraction of documents for validation, if no file is named after it.
 
     Raises:
-        UserError: a file cannot be read or has no such field, or a split has no documents.
+        UserError: a file cannot be read or has no such field, a split has no documents, or as for `named_splits`.
     """
     paths = _those_in(path) if path.is_dir() else [path]
     named = named_splits(path, paths, ENDINGS) if path.is_dir() else {}
     files = [_scanned(file, column) for file in (itertools.chain(*named.values()) if named else paths)]
     places = np.concatenate([file.placed(number) for number, file in enumerate(files)])
-    if named:
-        splits = {
-            split: np.array([file.opened.path in those for file in files])[places[:, 0]]
-            for split, those in named.items()
-        }
-    else:
-        chosen = lowest(np.concatenate([file.draws for file in files]), validation)
-        splits = {'train': ~chosen, 'validation': chosen}
+    splits = {
+        split: np.array([file.opened.path in those for file in files])[places[:, 0]]
+        for split, those in (named or {'train': paths}).items()
+    }
+    if not named.get('validation'):
+        train = splits['train']
+        chosen = np.zeros_like(train)
+        chosen[train] = lowest(np.concatenate([file.draws for file in files])[train], validation)
+        splits |= {'train': train & ~chosen, 'validation': chosen}
     found = {split: chosen for split, chosen in splits.items() if chosen.any()}
     if not {'train', 'validation'} <= found.keys():
         raise UserError(f'{path}: leaves no document for {"validation" if "train" in found else "train"}')
     contents = [
         [file.sha256, [split for split, chosen in named.items() if file.opened.path in chosen]] for file in files
     ]
-    name = digest('rows', column, contents, None if named else validation)
+    name = digest('rows', column, contents, None if named.get('validation') else validation)
     opened = [file.opened for file in files]
     return {split: RowTexts(opened, places[chosen]) for split, chosen in found.items()}, name
 

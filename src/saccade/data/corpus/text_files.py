@@ -3,22 +3,22 @@
 """The user's text: a file, or a folder of files, divided into documents and splits.
 
 A single file is split by characters, with the last part for validation. In a folder each file is one document, and a
-hash of its path within the folder decides its split, unless files are named after the splits: train.txt and
-validation.txt, valid.txt, val.txt or dev.txt, and test.txt. Text is read as in `data.corpus.files`, plain or gzipped
-(.gz); line ends become newlines. Hidden files and leftovers of editors are skipped.
+hash of its path within the folder decides its split, unless files are named after the splits (`named_splits`), as
+train.txt and validation.txt. Text is read as in `data.corpus.files`, plain or gzipped (.gz); line ends become newlines.
+Hidden files and leftovers of editors are skipped.
 """
 
 import hashlib
 import json
 import logging
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.data.corpus.document import PART, Document, held_out
 from saccade.data.corpus.files import block_of, is_binary, opened, visible_files
+from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.text_file import TextFile
 from saccade.paths import missing
 from saccade.progress import counted
@@ -26,10 +26,6 @@ from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = '1.0.0'  # part of a fingerprint; increase it when the text read from files changes
-_SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val', 'dev'), 'test': ('test',)}
-_NAMED = re.compile(
-    r'(?P<split>train|validation|valid|val|dev|test)(-\d+-of-\d+)?(?P<ending>\.\w+)(\.gz)?', re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,8 @@ def plan_documents(path: Path, validation: float) -> Plan:
         validation: fraction of a file's characters, or of a folder's documents, for validation.
 
     Raises:
-        UserError: the path does not exist, a file cannot be read or decoded, or a split has no text.
+        UserError: the path does not exist, a file cannot be read or decoded, a split has no text, or as for
+            `named_splits`.
     """
     if not (path.is_file() or path.is_dir()):
         raise missing(path)
@@ -96,7 +93,10 @@ def fingerprint(plan: Plan) -> str:
 
 
 def _plan_file(path: Path, validation: float) -> Plan:
-    file = TextFile.scan(path)
+    return _cut(TextFile.scan(path), validation)
+
+
+def _cut(file: TextFile, validation: float) -> Plan:
     cut = int(file.length * (1 - validation))
     pieces = {'train': _range(file, 0, cut), 'validation': _range(file, cut, file.length)}
     return {split: [piece] if any(map(str.strip, piece.parts())) else [] for split, piece in pieces.items()}
@@ -107,33 +107,24 @@ def _range(file: TextFile, start: int, stop: int) -> Piece:
 
 
 def _plan_folder(folder: Path, validation: float) -> Plan:
-    """Split by file names if files are named after the splits, otherwise by a draw per document."""
+    """Split by file names if files are named after the splits; hold out documents by a draw of each otherwise."""
     files = visible_files(folder)
-    if named := named_splits(folder, files, ('.txt',)):
-        found = {split: pieces_of(folder, chosen) for split, chosen in named.items()}
-        return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
-    pieces = pieces_of(folder, files)
+    named = named_splits(folder, files, ('.txt',))
+    found = {split: pieces_of(folder, chosen) for split, chosen in (named or {'train': files}).items()}
+    if not named.get('validation'):
+        found |= _held_apart(found['train'], validation, bool(named))
+    return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
+
+
+def _held_apart(pieces: Sequence[Piece], validation: float, cut: bool) -> Plan:
+    """Hold out documents for validation. Args: cut, split a single document by characters."""
+    if cut and len(pieces) == 1:
+        return _cut(pieces[0].file, validation)
     chosen = held_out([piece.id for piece in pieces], validation)
     return {
         'train': [piece for piece in pieces if piece.id not in chosen],
         'validation': [piece for piece in pieces if piece.id in chosen],
     }
-
-
-def named_splits(folder: Path, files: Sequence[Path], endings: Collection[str]) -> dict[str, list[Path]]:
-    """Return the files of a folder that are named after the splits, as train.txt; log the number of other files.
-
-    Empty if no file is named after the training split, or none after the validation split. Parts of a split are named
-    as Hugging Face `datasets` names them, train-00000-of-00002.parquet.
-    """
-    found = {file: match for file in files if file.parent == folder and (match := _NAMED.fullmatch(file.name))}
-    named = {file: match['split'].lower() for file, match in found.items() if match['ending'].lower() in endings}
-    if not {'train'} < {*named.values()} - {'test'}:
-        return {}
-    if len(named) < len(files):
-        names = ', '.join(file.name for file in named)
-        _LOG.warning('%s: %s are the splits; %d other files are skipped', folder, names, len(files) - len(named))
-    return {split: [file for file, name in named.items() if name in names] for split, names in _SPLITS.items()}
 
 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:

@@ -61,4 +61,13 @@ class Parallel(FromPairs):
 
     def _pairs(self, records: RecordSource) -> Iterator[tuple[str, str]]:
         for index, (source, target) in enumerate(super()._pairs(records)):
-            yield f'<2{records[index][self.tag]}> {source}' if self.tag else source, target
+            yield f'{self._tag(records, index)}{source}', target
+
+    def _tag(self, records: RecordSource, index: int) -> str:
+        """Return the tag of a pair with the space after it; '' if pairs have none."""
+        if not self.tag:
+            return ''
+        language = records[index][self.tag]
+        if not isinstance(language, str) or not language.strip():
+            raise UserError(f"{records.place(index)}: '{self.tag}' is not the name of a language, but {language!r}")
+        return f'<2{language.strip()}> '
