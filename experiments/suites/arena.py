@@ -5,18 +5,22 @@
     python launch/suite.py --suite=experiments/suites/arena.py --workdir=runs/arena --jobs=2
 
 Two layers of width 64 after a causal depthwise convolution over 4 tokens (on) or none (off). A run stops when 99% of
-the answers are right on 400 rows, which are the same for all runs and choose the rate too, or at 1,200 steps. What is
-not solved in 1,200 steps may be later. delta_net_negative is DeltaNet with b up to 2; peak is the highest learning
-rate.
+the answers are right on 400 rows, which are the same for all runs and choose the rate too, or at 1,200 steps. A task
+that is not solved in 1,200 steps might be solved with more. delta_net_negative is DeltaNet with b up to 2; peak is the
+highest learning rate.
 
 docs/results/protocol.md, committed before the runs, has the tasks, the margin and the planned contrasts: the
-convolution on against off, as a mean over all mixers and in each mixer, and each mixer against attention with and
-without the convolution. All other differences, such as the interactions and the effects of mixers over both levels of
-the convolution, are exploratory. If two variants both solve a task, or if neither learns anything, the verdict on
-their difference is "not worse" by necessity.
+convolution on against off, in each mixer and as a mean over the mixers other than RWKV-7, and each mixer against
+attention with and without the convolution. All other differences are exploratory: the interactions, the effects of
+mixers over both levels of the convolution, and the convolution's over "all", which here include RWKV-7. The
+planned means and their verdicts, one of which differs, are in the protocol, "Deviations".
+
+If neither of two variants learns anything, or if both solve a task in all seeds, the verdict on their difference is
+"not worse" by necessity. It then says only that these runs solved the task: with five seeds of five, a variant may
+still fail in up to 45% of seeds (one-sided 95% bound). Compare the seeds solved and the steps.
 
 Chance is that of a guess among all values. A guess among the 6 values of a row of recall has an accuracy of 0.167.
-Induction is evaluated on longer rows too, where the token to find is a needle in a haystack.
+Induction is evaluated on longer sequences too, where the token to find is a needle in a haystack.
 """
 
 from typing import Any
