@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from saccade.analysis.report.compare import StudyQuestion
 from saccade.analysis.report.tuning import TuningSearch, read_search
@@ -22,7 +21,7 @@ from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.plan import SweepPlan
 from saccade.sweep.record import Sweep, read_sweep
-from saccade.train.process.terminal import say, verbatim
+from saccade.train.process.terminal import columns, say
 from saccade.types import UserError
 
 TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
@@ -129,13 +128,7 @@ class Launch:
         return searched, read_search(rounds, variants, StudyQuestion(tune.metric, tune.split, tune.best))
 
     def _show(self, found: TuningSearch, chosen: Mapping[str, str]) -> None:
-        heads, *rows = found.table(chosen)
-        table = Table()
-        for head in heads:
-            table.add_column(verbatim(head), overflow='fold')
-        for row in rows:
-            table.add_row(*map(verbatim, row))
-        self.console.print(table)
+        self.console.print(columns(found.table(chosen)))
         say(self.console, '\n'.join(filter(None, [found.at_edges(chosen), found.moved()])))
 
 

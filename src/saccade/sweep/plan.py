@@ -38,7 +38,7 @@ from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun
 from saccade.sweep.sizes import size_of
 from saccade.sweep.space import NAME, Point, points
-from saccade.sweep.tune import Tune
+from saccade.sweep.tune import Tune, are_seeds
 from saccade.train.config import PREFIX, load_config, value_of
 from saccade.train.config_file import run_file
 from saccade.train.declared import declared
@@ -430,8 +430,8 @@ def _rounds(counts: Mapping[int, int]) -> str:
 
 
 def _seeds(asked: Any, base: int) -> list[int]:
-    seeds = [base] if asked is None else list(range(asked)) if _whole(asked) else asked
-    if not isinstance(seeds, Sequence) or not seeds or not all(map(_whole, seeds)) or len(set(seeds)) < len(seeds):
+    seeds = [base] if asked is None else list(range(asked)) if type(asked) is int else asked
+    if not are_seeds(seeds):
         raise UserError(f'seeds: write their number, or a list of different whole numbers, not {asked!r}')
     return list(seeds)
 
@@ -446,10 +446,6 @@ def _factors(asked: Any, variants: Sequence[Variant]) -> tuple[str, ...]:
                 f'{len(asked)} lists of points with names, one for each factor'
             )
     return tuple(asked)
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _number(config: Mapping[str, Any], field: str) -> int | float:

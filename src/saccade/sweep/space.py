@@ -32,7 +32,7 @@ Drawer = Callable[[np.random.Generator], Any]
 Bounds = Sequence[int | float]
 NAME = 'name'  # key of a point's name, which is not a field
 
-_DIGITS = 4  # significant digits of a drawn number, so that its name is its value
+_DIGITS = 4  # significant digits
 
 
 def points(space: Any, where: str = 'runs') -> list[Point]:
@@ -183,8 +183,13 @@ _DRAWS = {
 }
 
 
+def significant(value: float) -> float:
+    """Return a number with so few digits that its name can be its value."""
+    return float(f'{value:.{_DIGITS}g}')
+
+
 def _rounded(value: float, bounds: Bounds) -> float:
-    return float(min(max(float(f'{value:.{_DIGITS}g}'), bounds[0]), bounds[1]))
+    return float(min(max(significant(value), bounds[0]), bounds[1]))
 
 
 def _axes(axes: Any, where: str) -> dict[str, list[Any]]:

@@ -32,11 +32,10 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from saccade.sweep.naming import names
-from saccade.sweep.space import Point, grid
+from saccade.sweep.space import Point, grid, significant
 from saccade.types import UserError
 
 _KEYS = ('by', 'seeds', 'halving', 'extend', 'metric', 'split', 'best')
-_DIGITS = 4  # significant digits of a value beyond an edge, so that its name is its value
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,7 @@ class Tune:
         if not isinstance(spec, Mapping) or not {'by', 'seeds'} <= spec.keys() <= {*_KEYS}:
             raise UserError(f"tune: write dict(by={{'schedule.peak': [1e-3, 3e-3]}}, seeds=[100]), not {spec!r}")
         own = spec['seeds']
-        whole = isinstance(own, list | tuple) and own and all(type(seed) is int and seed >= 0 for seed in own)
-        if not whole or len({*own}) < len(own):
+        if not are_seeds(own):
             raise UserError(f'tune.seeds: write a list of different whole numbers, not {own!r}')
         if shared := sorted({*own} & {*seeds}):
             raise UserError(f'tune.seeds: {shared[0]} is also a seed of the comparison; a search needs other seeds')
@@ -129,6 +127,12 @@ class Tune:
         return math.ceil(settings / self.eta)
 
 
+def are_seeds(value: Any) -> bool:
+    """True for a list of different whole numbers, of at least one."""
+    whole = isinstance(value, list | tuple) and all(type(seed) is int and seed >= 0 for seed in value)
+    return whole and 0 < len({*value}) == len(value)
+
+
 def _edges(spec: Mapping[str, Any], tried: Sequence[Point]) -> list[Point]:
     """Return the points beyond the lowest and the highest value, by `extend`; none without it."""
     factor = spec.get('extend')
@@ -144,7 +148,7 @@ def _edges(spec: Mapping[str, Any], tried: Sequence[Point]) -> list[Point]:
         raise UserError(
             f'tune.extend: needs one field with increasing positive numbers, not {", ".join(fields)} with {values!r}'
         )
-    return [{fields[0]: float(f'{value:.{_DIGITS}g}')} for value in (values[0] / factor, values[-1] * factor)]
+    return [{fields[0]: significant(value)} for value in (values[0] / factor, values[-1] * factor)]
 
 
 def _halving(spec: Any) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote
 
 from rich.console import Console
-from rich.table import Table
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import StudyQuestion
@@ -28,7 +27,7 @@ from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import FIGURES, report
 from saccade.paths import expanded
 from saccade.sweep.suite import Suite
-from saccade.train.process.terminal import printable, say, verbatim
+from saccade.train.process.terminal import columns, printable, say, verbatim
 from saccade.train.workdir import write_atomically, writing
 from saccade.types import UserError
 
@@ -58,13 +57,7 @@ class MatrixReport:
         """Print the matrix and the paths of the files."""
         for line in (overview(self.matrix), self.matrix.critical.said):
             console.print(verbatim(line))
-        names, *rows = self.matrix.rows()
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for name in names:
-            table.add_column(verbatim(name), overflow='fold')
-        for row in rows:
-            table.add_row(*map(verbatim, row))
-        console.print(table)
+        console.print(columns(self.matrix.rows()))
         for file in (*self.files, *{figure.parent for figure in self.figures}):
             say(console, str(file))
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, StudyQuestion, compare
@@ -20,7 +19,7 @@ from saccade.analysis.report.origins import origins
 from saccade.analysis.report.papers import bibliography, cited
 from saccade.analysis.report.runs import read_study
 from saccade.paths import expanded
-from saccade.train.process.terminal import say, verbatim
+from saccade.train.process.terminal import columns, say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 ANY = StudyQuestion()
@@ -54,13 +53,8 @@ class RunsReport:
         over, test = multipliers(self.comparison), margin_test(self.comparison)
         # Columns that fit a terminal.
         shown = [tables.ranking(self.comparison, narrow=True), test and test.table(), over and over.table()]
-        for names, *rows in filter(None, shown):
-            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-            for name in names:
-                table.add_column(verbatim(name), overflow='fold')
-            for row in rows:
-                table.add_row(*map(verbatim, row))
-            console.print(table)
+        for rows in filter(None, shown):
+            console.print(columns(rows))
         if test:
             console.print(verbatim(test.said))
         if over:

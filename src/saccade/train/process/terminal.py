@@ -6,6 +6,8 @@ Paths, labels, prompts and texts of a model go through `say` to a console, and t
 """
 
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 _CONTROL = ('Cc', 'Cs')  # Unicode categories of control characters, and of surrogates
 _REPLACED = '\N{REPLACEMENT CHARACTER}'
@@ -33,3 +35,20 @@ def verbatim(text: str, style: str = '') -> 'rich.text.Text':
 def say(console: 'rich.console.Console', text: str, style: str = '') -> None:
     """Print the text and leave line breaking to the terminal, so that it can be copied whole."""
     console.print(verbatim(text, style), soft_wrap=True)
+
+
+def columns(rows: Sequence[Sequence[str]], **style: Any) -> 'rich.table.Table':
+    """Return rows of text as a table, whose first row has the names of the columns.
+
+    Args:
+        style: of rich's Table; by default without lines, as reports have it.
+    """
+    from rich.table import Table
+
+    names, *others = rows
+    table = Table(**(style or {'box': None, 'pad_edge': False, 'padding': (0, 2, 0, 0)}))
+    for name in names:
+        table.add_column(verbatim(name), overflow='fold')
+    for row in others:
+        table.add_row(*map(verbatim, row))
+    return table
