@@ -126,6 +126,17 @@ def test_a_published_page_has_no_link_to_a_file(folder):
     assert {address for address in re.findall(r'(?:href|src)="([^"]*)"', page) if address[0] != '#'} == {'data:,'}
 
 
+def test_a_published_page_has_the_positive_controls_and_no_ranks(folder):
+    found = matrix(folder, StudyQuestion())
+    tasks = (SuiteTask('parity', 'a.py', 'b.py', (), None, control='lstm'),)
+    page = published_page(found, Suite('What can it do?', tasks), datetime(2026, 11, 28))
+    assert '<h2>Positive controls</h2>' in page
+    assert '<td class="text">parity</td><td class="text">lstm</td>' in page
+    assert 'Which differences are real' not in page
+    without = published_page(found, Suite('What can it do?', ()), datetime(2026, 11, 28))
+    assert 'Positive controls' not in without
+
+
 def test_a_cell_opens_its_runs_with_their_curves_and_commands(folder):
     page = matrix_report(folder, StudyQuestion()).files[0].read_text()
     opened = dict(re.findall(r'popover id="(cell-\d-\d)">(.*?)</ul>', page, re.S))
@@ -218,6 +229,7 @@ def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):
     assert [*states] == ['copying', 'parity', 'recall']
     assert [*curves] == ['recall']
     assert all('>chance<' in picture.svg for picture in (*states.values(), *curves.values()))
+    assert 'tokens of a sequence (trained on 32)' in curves['recall'].svg
     assert {'>32<', '>64<'} <= set(re.findall(r'>\d+<', curves['recall'].svg))
     # lstm is in one task alone: its number and its colour are those of its row.
     assert found.places == {'<b>softmax</b>': 1, 'delta': 2, 'lstm': 3}

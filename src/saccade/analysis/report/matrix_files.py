@@ -5,7 +5,7 @@ and the reports of its sweeps.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from saccade.analysis.report.effects import effect_words
 from saccade.analysis.report.matrix import Matrix, effect_tables, matrix, overview, overview_of
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.standing import CONTROL, controls
 from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import FIGURES, report
 from saccade.paths import expanded
@@ -108,7 +109,7 @@ class Links:
 def published_page(found: Matrix, suite: Suite, now: datetime) -> str:
     """Return the page as one file that can be published: it has no links to the runs."""
     texts = suite.title, overview_of(found, suite), f'Computed on {now:%d %B %Y}.'
-    return _html(found, MatrixPictures.of(found), texts, None, suite.notes)
+    return _html(found, MatrixPictures.of(found), texts, suite=suite)
 
 
 def published_picture(found: Matrix) -> str:
@@ -166,10 +167,15 @@ def _html(
     found: Matrix,
     pictures: MatrixPictures,
     texts: tuple[str, str, str],
-    links: Links | None,
-    notes: Sequence[str] = (),
+    links: Links | None = None,
+    suite: Suite | None = None,
 ) -> str:
-    """Return the page. Args: texts, its title, its first sentence and its last; notes, paragraphs after the first."""
+    """Return the page.
+
+    Args:
+        texts: its title, its first sentence and its last.
+        suite: its notes and controls are on the page, in place of ranks over tasks.
+    """
     title, lead, source = texts
     opened = f'A cell opens its runs{"; each column links to the report of its sweep" if links else ""}.'
     stopped = page.STOPPED if any(map(tables.any_solved, found.comparisons.values())) else ''
@@ -193,7 +199,9 @@ def _html(
         number=page.number,
         tables=tables,
         method=[f'{METHOD} {opened} {stopped}'.rstrip(), *found.at_edges],
-        notes=notes,
+        suite=suite,
+        controls=controls(found, suite) if suite else [],
+        control=CONTROL,
         source=source,
         **page.scripted(environment),
     )

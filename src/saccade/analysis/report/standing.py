@@ -47,11 +47,12 @@ def standing_page(found: Matrix, suite: Suite, command: str, now: datetime, deci
     Raises:
         UserError: a positive control is not a variant of its sweep.
     """
+    controlled = controls(found, suite)
     claims = [claims_section(decided)] if decided else []
     matrix = [
         table(found.rows()),
         METHOD,
-        *_controls(found, suite),
+        *(['## Positive controls', table(controlled), CONTROL] if controlled else []),
         *_solved(found),
         *_effects(found),
         *_longer(found),
@@ -98,8 +99,12 @@ def _work(found: Matrix) -> str:
     return f'{counted(len(runs), "run")}, including searches, took {hours:.1f} hours of one process.'
 
 
-def _controls(found: Matrix, suite: Suite) -> list[str]:
-    """Return the outcomes of the positive controls."""
+def controls(found: Matrix, suite: Suite) -> list[list[str]]:
+    """Return the outcomes of the positive controls, below the names of the columns; empty without a control.
+
+    Raises:
+        UserError: a control is not a variant of its sweep.
+    """
     rows = []
     for task in suite.tasks:
         comparison = found.comparisons.get(task.name)
@@ -114,8 +119,7 @@ def _controls(found: Matrix, suite: Suite) -> list[str]:
         evidence = 'yes' if enough else 'not yet' if open_ else 'no'
         said = f'{solved} of {ran}, {open_} to run' if open_ else f'{solved} of {ran}'
         rows.append([task.name, task.control, said, evidence])
-    heads = ['task', 'control', 'seeds solved', 'evidence']
-    return ['## Positive controls', table([heads, *rows]), CONTROL] if rows else []
+    return [['task', 'control', 'seeds solved', 'evidence'], *rows] if rows else []
 
 
 def _solved(found: Matrix) -> list[str]:
