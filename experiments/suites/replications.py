@@ -6,7 +6,7 @@
         --records=docs/results/replications.tar.xz --page=docs/results/replications.md
 
 docs/results/protocol.md has the rules of the verdicts, and the claims that are not in this suite. Fifteen claims had
-earlier or pilot runs when their margin was declared, and claim 17, `selection`, was declared again after a first
+earlier or pilot runs when their margin was declared, and claim 17 (selection) was declared again after a first
 contradiction: the protocol lists both under "Deviations".
 """
 
