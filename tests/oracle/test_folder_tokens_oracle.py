@@ -123,8 +123,16 @@ def test_each_parameter_of_a_tokenizer_class_is_obeyed_required_or_harmless(toke
 
 
 OLDER = {
-    'gpt2': ('gpt2', {}), 'roberta': ('roberta', {}), 'a space before': ('gpt2', {'add_prefix_space': True}),
-}  # fmt: skip
+    'gpt2': ('gpt2', {}),
+    'roberta': ('roberta', {}),
+    'a space before': ('gpt2', {'add_prefix_space': True}),
+    'opt': ('opt', {'add_bos_token': True}),
+    'opt, with an end': ('opt', {'add_bos_token': True, 'add_eos_token': True}),
+    'opt, with only an end': ('opt', {'add_bos_token': False, 'add_eos_token': True}),
+    'opt, with neither': ('opt', {'add_bos_token': False}),
+    'gpt2 with the tokens of a row': ('gpt2', {'cls_token': '<|endoftext|>', 'sep_token': '<|endoftext|>'}),
+    'roberta with a start': ('roberta', {'add_bos_token': True}),
+}
 
 
 @pytest.mark.parametrize('case', OLDER)
@@ -140,6 +148,8 @@ def test_a_vocabulary_and_its_merges(tmp_path, case):
     ours = open_tokenizer(find_tokenizer(tmp_path))
     for text in BATTERY:
         assert ours.framed(ours.encode(text)) == theirs(text)['input_ids'], text
+    row = Frame.of(ours, 8).row(ours.encode('a'), ours.encode('a'))
+    assert row['tokens'][row['segments'] > 0].tolist() == theirs('a', 'a')['input_ids']
     assert (ours.end, ours.role('mask_token')) == (theirs.eos_token_id, theirs.mask_token_id)
 
 

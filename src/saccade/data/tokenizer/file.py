@@ -165,9 +165,9 @@ def _byte_pairs(file: Path, settings: TokenizerSettings) -> tokenizers.Tokenizer
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     ends = [settings.config.get(role) for role in ('sep_token', 'cls_token')]
-    if all(ends):
+    if settings.config['tokenizer_class'].startswith('Roberta') and all(ends):
         sep, cls = ((text_of(token), backend.token_to_id(text_of(token))) for token in ends)
         backend.post_processor = processors.RobertaProcessing(sep, cls)
-    else:
+    elif not any(settings.value(flag) for flag in ('add_bos_token', 'add_eos_token')):  # else the settings add one
         backend.post_processor = processors.TemplateProcessing('$A', '$A $B', [])
     return backend
