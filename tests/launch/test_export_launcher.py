@@ -4,6 +4,7 @@
 
 import fcntl
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -132,6 +133,33 @@ def test_an_adapter_on_its_base_is_the_merged_model(runner, base, tuned, tmp_pat
             assert np.abs(B).max() > 0
             array = array + config['lora_alpha'] / config['r'] * B @ A
         np.testing.assert_allclose(array, after[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.long
+def test_the_ends_and_the_chat_template_of_the_first_folder_are_carried(runner, base, tmp_path):
+    first = tmp_path / 'first'
+    shutil.copytree(base, first)
+    ids = json.loads((first / 'generation_config.json').read_text())
+    ends = [5, ids['eos_token_id'], 6]
+    (first / 'generation_config.json').write_text(json.dumps({**ids, 'eos_token_id': ends}))
+    (first / 'chat_template.jinja').write_text('{{ messages }}')
+    before = first
+    for name in ('once', 'twice'):
+        done = runner.train(
+            tmp_path / name, f'--config.init_from={before}', '--config.steps=4', '--config.eval_every=0'
+        )
+        assert done.returncode == 0, done.stderr
+        before = tmp_path / name
+        done = runner.run('export', f'--workdir={before}', f'--out={tmp_path / name}_out')
+        assert done.returncode == 0, done.stderr
+        written = json.loads((tmp_path / f'{name}_out/generation_config.json').read_text())
+        assert written == {**ids, 'eos_token_id': [ids['eos_token_id'], 5, 6]}
+        assert (tmp_path / f'{name}_out/chat_template.jinja').read_text() == '{{ messages }}'
+    shutil.rmtree(first)
+    done = runner.run('export', f'--workdir={before}', f'--out={tmp_path / "late"}')
+    assert done.returncode == 0, done.stderr
+    assert 'a chat template and further end tokens there are not exported' in done.stderr
+    assert not (tmp_path / 'late/chat_template.jinja').exists()
 
 
 @pytest.mark.long

@@ -196,6 +196,17 @@ def model_type(path: str | Path) -> str:
         return read(read_json(folder / 'config.json'), 'model_type', str)
 
 
+def generation_in(path: str | Path) -> tuple[dict[str, Any], str]:
+    """Return the settings of generation and the chat template in a folder, whose weights are not read.
+
+    Raises:
+        UserError: as of `spec_of`.
+    """
+    with _opened(path) as folder:
+        config = read_json(folder / 'config.json')
+        return _generation(folder, config, _described(config)[0]), _chat_template(folder)
+
+
 def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:
     """Return the settings of generation. As in transformers, generation_config.json overrides config.json."""
     if (folder / 'generation_config.json').is_file():
