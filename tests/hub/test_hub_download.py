@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -150,6 +151,22 @@ def test_without_a_network_the_command_is_named(tmp_path):
     assert done.returncode == 2
     assert 'Traceback' not in done.stderr
     assert 'hf download lab/tiny --revision v1 --local-dir DIR' in done.stderr.splitlines()[-1]
+
+
+def test_each_file_that_is_read_is_downloaded(monkeypatch):
+    asked = []
+    monkeypatch.setattr(huggingface_hub, 'snapshot_download', lambda name, **given: asked.append(given) or 'folder')
+    assert local('hf:ORG/NAME') == 'folder'
+    patterns = asked[0]['allow_patterns']
+    read = (
+        'config.json generation_config.json model.safetensors model-00001-of-00002.safetensors tokenizer.json '
+        'model.safetensors.index.json tokenizer_config.json special_tokens_map.json added_tokens.json vocab.txt '
+        'vocab.json merges.txt chat_template.jinja preprocessor_config.json processor_config.json modules.json '
+        '1_Pooling/config.json'
+    )
+    assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in read.split())
+    others = ('pytorch_model.bin', 'consolidated.safetensors', 'README.md', 'onnx/model.onnx')
+    assert not any(fnmatch(name, pattern) for name in others for pattern in patterns)
 
 
 def test_any_other_path_is_left_as_it_is():

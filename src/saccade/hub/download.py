@@ -6,15 +6,16 @@ import functools
 import re
 
 from saccade import extras
+from saccade.data.image.processor import HUGGING_FACE
+from saccade.data.tokenizer.file import FILES, NEIGHBOURS
+from saccade.data.tokenizer.tokenizer import TEMPLATE
+from saccade.hub.sentence import MODULES, POOLING
+from saccade.hub.tensors import INDEX
 from saccade.types import UserError
 
 SCHEME = 'hf:'
 # Weights, and everything else that a folder is read for; `model*` leaves out a second copy in another layout.
-_FILES = (
-    'config.json', 'generation_config.json', 'preprocessor_config.json', 'model*.safetensors',
-    'model.safetensors.index.json', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json',
-    'added_tokens.json', 'vocab.txt', 'vocab.json', 'merges.txt', 'chat_template.jinja',
-)  # fmt: skip
+_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, *HUGGING_FACE, MODULES, POOLING)
 _NAME = re.compile(r'[\w.-]+(/[\w.-]+)?')
 
 

@@ -14,7 +14,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
-from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
+from saccade.data.tokenizer.tokenizer import CONFIG, TEMPLATE, Tokenizer, read_config
 from saccade.hub.download import local
 from saccade.hub.family import Family, Head, Shapes, find_family
 from saccade.hub.leaves import Leaves
@@ -23,8 +23,6 @@ from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.paths import expanded, read_text
 from saccade.types import Params, UserError
-
-TEMPLATE = 'chat_template.jinja'
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,14 +16,14 @@ from saccade.build import build
 from saccade.data.image.hugging_face import preprocessor_config
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import TEMPLATE, Tokenizer
 from saccade.decode.generation import Generation
 from saccade.decode.rules import TokenRules
 from saccade.hub.adapter import Adapter, Update
 from saccade.hub.describe import Description
 from saccade.hub.download import SCHEME, local
 from saccade.hub.export import Format, Source, export, export_adapter
-from saccade.hub.load import TEMPLATE, generation_in, model_type
+from saccade.hub.load import generation_in, model_type
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment
 from saccade.train.initial import Initial
