@@ -68,7 +68,8 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
         files: further files by name, with their text.
 
     Raises:
-        UserError: no family can hold the model; the folder exists and is not empty, or cannot be written.
+        UserError: no family can hold the model; the folder exists and is not empty, or cannot be written; a weight is
+            not finite, or not in the range of the type.
     """
     params = flatten_dict(source.params, sep='/')
     shapes = {path: tuple(leaf.shape) for path, leaf in params.items()}
