@@ -19,7 +19,7 @@ import pytest
 
 from saccade.data.tokenizer.word import Word
 from saccade.hub import download
-from saccade.hub.download import local
+from saccade.hub.download import local, name_of
 from saccade.train.trained import is_hub, open_trained
 from saccade.types import UserError
 
@@ -171,6 +171,14 @@ def test_each_file_that_is_read_is_downloaded(monkeypatch):
 
 def test_any_other_path_is_left_as_it_is():
     assert local('runs/a') == 'runs/a'
+
+
+@pytest.mark.parametrize(
+    ('path', 'found'),
+    [('hf:a/b', ('a/b', None)), ('hf:a/b@v1', ('a/b', 'v1')), ('runs/a@2', ('runs/a@2', None))],
+)
+def test_a_name_and_its_revision(path, found):
+    assert name_of(path) == found
 
 
 @pytest.mark.parametrize('name', ['hf:', 'hf:bert', 'hf:a/b/c', 'hf:@main', 'hf:../..//x'])

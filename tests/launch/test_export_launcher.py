@@ -11,6 +11,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
+from saccade.train.exporting import export_adapter_of
 from saccade.train.log.log import read
 
 FILES = {
@@ -133,6 +134,18 @@ def test_an_adapter_on_its_base_is_the_merged_model(runner, base, tuned, tmp_pat
             assert np.abs(B).max() > 0
             array = array + config['lora_alpha'] / config['r'] * B @ A
         np.testing.assert_allclose(array, after[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.long
+def test_an_adapter_of_a_model_by_name_has_its_repository_and_its_revision(base, tuned, tmp_path, monkeypatch):
+    shutil.copytree(tuned, tmp_path / 'run')
+    config = (tmp_path / 'run/config.json').read_text()
+    (tmp_path / 'run/config.json').write_text(config.replace(str(base), 'hf:lab/base@v1'))
+    monkeypatch.setattr('saccade.hub.download._downloaded', {'hf:lab/base@v1': str(base)}.get)
+    export_adapter_of(str(tmp_path / 'run'), tmp_path / 'adapter')
+    config = json.loads((tmp_path / 'adapter/adapter_config.json').read_text())
+    assert (config['base_model_name_or_path'], config['revision']) == ('lab/base', 'v1')
+    assert 'base_model: "lab/base"\n' in (tmp_path / 'adapter/README.md').read_text()
 
 
 @pytest.mark.long

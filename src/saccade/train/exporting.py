@@ -21,7 +21,7 @@ from saccade.decode.generation import Generation
 from saccade.decode.rules import TokenRules
 from saccade.hub.adapter import Adapter, Update
 from saccade.hub.describe import Description
-from saccade.hub.download import SCHEME, local
+from saccade.hub.download import local, name_of
 from saccade.hub.export import Format, Source, export, export_adapter
 from saccade.hub.load import generation_in, model_type
 from saccade.paths import read_text
@@ -96,7 +96,7 @@ def export_adapter_of(path: str, out: Path, which: str = 'latest', dtype: str = 
     updates = {
         kernel: Update(*update) for kernel, update in low_rank.updates(params, Initial.of(experiment).axes).items()
     }
-    adapter = Adapter(updates, low_rank.whole(params), low_rank.rank, low_rank.alpha, base.removeprefix(SCHEME))
+    adapter = Adapter(updates, low_rank.whole(params), low_rank.rank, low_rank.alpha, *name_of(base))
     card = ''.join(f'{line}\n' for line in _card(trained, opened.workdir, out.name, base=adapter.base))
     form = Format(model_type(base), dtype)
     description = export_adapter(opened.source(trained), adapter, out, form, card)
