@@ -6,7 +6,6 @@ import functools
 import re
 
 from saccade import extras
-from saccade.data.image.processor import HUGGING_FACE
 from saccade.data.tokenizer.file import FILES, NEIGHBOURS
 from saccade.data.tokenizer.tokenizer import TEMPLATE
 from saccade.hub.sentence import MODULES, POOLING
@@ -15,7 +14,7 @@ from saccade.types import UserError
 
 SCHEME = 'hf:'
 # Weights, and everything else that a folder is read for; `model*` leaves out a second copy in another layout.
-_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, *HUGGING_FACE, MODULES, POOLING)
+_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, MODULES, POOLING)
 _NAME = re.compile(r'[\w.-]+(/[\w.-]+)?')
 
 
@@ -53,6 +52,8 @@ def _command(name: str, revision: str | None = None) -> str:
 
 @functools.cache
 def _downloaded(path: str) -> str:
+    from saccade.data.image.processor import HUGGING_FACE  # loads Pillow
+
     name, revision = name_of(path)
     if not re.fullmatch(r'[\w.-]+/[\w.-]+', name):
         raise UserError(f'{path}: write {SCHEME}ORG/NAME or {SCHEME}ORG/NAME@REVISION')
@@ -63,7 +64,7 @@ def _downloaded(path: str) -> str:
         words = extras.lacks('hub', 'this') or 'huggingface_hub is not installed'
         raise UserError(f'{path}: {words}; or use the folder of {command}') from None
     try:
-        return snapshot_download(name, revision=revision, allow_patterns=[*_FILES])
+        return snapshot_download(name, revision=revision, allow_patterns=[*_FILES, *HUGGING_FACE])
     except Exception as error:  # of its own, of the file system, or of the HTTP library, which differs by its version
         first, *_ = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
