@@ -24,10 +24,16 @@ WORD = flags.DEFINE_string('word', None, 'Compare the occurrences of this word i
 NEAREST = flags.DEFINE_string('nearest', None, 'Token whose nearest neighbours in the embedding table to print.')
 COUNT = flags.DEFINE_integer('count', 10, 'Number of neighbours.', 1)
 LAYER = flags.DEFINE_integer(
-    'layer', -1, 'Output to take; 0 is the embedding, 1 the output of layers.0, -1 that of the last layer.'
+    'layer',
+    None,
+    'Output to take; 0 is the embedding, 1 the output of layers.0, -1 that of the last layer. Default: -1, or of a '
+    'Hugging Face directory the last after the final norm.',
 )
 POOL = flags.DEFINE_enum(
-    'pool', 'mean', ['mean', 'first', 'maximum'], 'Pooling of token vectors into the vector of a text.'
+    'pool',
+    None,
+    ['mean', 'first', 'last', 'maximum'],
+    "Pooling of token vectors into the vector of a text; default: the mean, or a Hugging Face directory's.",
 )
 OVERLAP = flags.DEFINE_integer('overlap', None, 'Tokens shared by successive windows of a long text; default: half.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, including all vectors.')
@@ -44,7 +50,7 @@ def main(overrides: list[str]) -> None:
 
     from saccade.decode.embed import Embedder
     from saccade.inside.embedding import CosineComparison, Neighbours
-    from saccade.ops import pool
+    from saccade.ops import pool as pools
     from saccade.train.trained import open_trained
 
     if overrides:
@@ -61,11 +67,13 @@ def main(overrides: list[str]) -> None:
     if OUT.value:
         require_file('out', OUT.value)
     trained = open_trained(WORKDIR.value, INIT_FROM.value, dtype=DTYPE.value).only(PART.value)
-    embedder = Embedder(trained.model, trained.params, trained.tokenizer, LAYER.value, OVERLAP.value)
+    layer = -1 if LAYER.value is None and trained.folder is None else LAYER.value
+    embedder = Embedder(trained.model, trained.params, trained.tokenizer, layer, OVERLAP.value)
     found: list[CosineComparison | Neighbours] = []
     if TEXT.value:
         texts = [embedder.embed(text) for text in TEXT.value]
-        compared = CosineComparison.of(texts, getattr(pool, POOL.value), WORD.value)
+        pool = getattr(pools, POOL.value) if POOL.value else pools.mean if WORD.value else trained.pool or pools.mean
+        compared = CosineComparison.of(texts, pool, WORD.value)
         found.append(compared)
         if OUT.value:
             compared.save(OUT.value)

@@ -60,7 +60,7 @@ def main(overrides: list[str]) -> None:
     models = []
     for workdir, init_from in [*((run, None) for run in WORKDIR.value), *((None, path) for path in INIT_FROM.value)]:
         trained = open_trained(workdir, init_from, dtype=DTYPE.value).only(PART.value)
-        reader = TextReader(trained.model, trained.params, trained.tokenizer)
+        reader = TextReader(trained.model, trained.params, trained.tokenizer, head=trained.folder is None)
         models.append(probe(workdir or init_from, reader.layers(data.texts), data))
     found = Probes(data, models)
     if JSON.value:

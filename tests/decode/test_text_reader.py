@@ -6,6 +6,7 @@ import flax.linen as nn
 import jax
 import numpy as np
 import pytest
+from small_models import encoder_spec, make
 
 from saccade.decode.embed import Embedder
 from saccade.decode.text_reader import TextReader
@@ -33,6 +34,13 @@ def test_layers_of_an_encoder_are_the_means_of_its_token_vectors(encoder, words)
         embedder = Embedder(model, params, words, int(layer))
         expected = [embedder.embed(text).pooled(pool.mean) for text in TEXTS]
         np.testing.assert_allclose(vectors, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_the_head_of_a_sentence_encoder_is_read_where_it_was_trained_for_that(words):
+    head = {'use': 'head.pooled:Pooled', 'classes': None, 'pool': {'use': 'ops.pool:first'}}
+    model, params = make(encoder_spec(heads={'pooled': head}))
+    assert [*TextReader(model, params, words).layers(TEXTS)] == ['0', '1', '2', 'head']
+    assert [*TextReader(model, params, words, head=False).layers(TEXTS)] == ['0', '1', '2']
 
 
 def test_word_vectors_are_averaged(words):

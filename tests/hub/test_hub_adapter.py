@@ -112,9 +112,9 @@ def test_a_base_with_its_adapter_is_the_merged_model(name, tmp_path):
 def test_the_config_of_an_adapter(tmp_path):
     written(SMALL['llama'], 'mixer/query', tmp_path)
     assert json.loads((tmp_path / 'adapter/adapter_config.json').read_text()) == {
-        'peft_type': 'LORA', 'task_type': 'CAUSAL_LM', 'base_model_name_or_path': 'lab/base', 'inference_mode': True,
-        'r': 2, 'lora_alpha': 3.0, 'rank_pattern': {}, 'alpha_pattern': {}, 'lora_dropout': 0.0, 'bias': 'none',
-        'fan_in_fan_out': False, 'use_rslora': False, 'modules_to_save': None,
+        'peft_type': 'LORA', 'task_type': 'CAUSAL_LM', 'base_model_name_or_path': 'lab/base', 'revision': None,
+        'inference_mode': True, 'r': 2, 'lora_alpha': 3.0, 'rank_pattern': {}, 'alpha_pattern': {}, 'lora_dropout': 0.0,
+        'bias': 'none', 'fan_in_fan_out': False, 'use_rslora': False, 'modules_to_save': None,
         'target_modules': [f'model.layers.{layer}.self_attn.q_proj' for layer in range(2)],
     }  # fmt: skip
     found = load_file(tmp_path / 'adapter/adapter_model.safetensors')

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,7 +19,7 @@ import pytest
 
 from saccade.data.tokenizer.word import Word
 from saccade.hub import download
-from saccade.hub.download import local
+from saccade.hub.download import local, name_of
 from saccade.train.trained import is_hub, open_trained
 from saccade.types import UserError
 
@@ -152,8 +153,32 @@ def test_without_a_network_the_command_is_named(tmp_path):
     assert 'hf download lab/tiny --revision v1 --local-dir DIR' in done.stderr.splitlines()[-1]
 
 
+def test_each_file_that_is_read_is_downloaded(monkeypatch):
+    asked = []
+    monkeypatch.setattr(huggingface_hub, 'snapshot_download', lambda name, **given: asked.append(given) or 'folder')
+    assert local('hf:ORG/NAME') == 'folder'
+    patterns = asked[0]['allow_patterns']
+    read = (
+        'config.json generation_config.json model.safetensors model-00001-of-00002.safetensors tokenizer.json '
+        'model.safetensors.index.json tokenizer_config.json special_tokens_map.json added_tokens.json vocab.txt '
+        'vocab.json merges.txt chat_template.jinja preprocessor_config.json processor_config.json modules.json '
+        '1_Pooling/config.json'
+    )
+    assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in read.split())
+    others = ('pytorch_model.bin', 'consolidated.safetensors', 'README.md', 'onnx/model.onnx')
+    assert not any(fnmatch(name, pattern) for name in others for pattern in patterns)
+
+
 def test_any_other_path_is_left_as_it_is():
     assert local('runs/a') == 'runs/a'
+
+
+@pytest.mark.parametrize(
+    ('path', 'found'),
+    [('hf:a/b', ('a/b', None)), ('hf:a/b@v1', ('a/b', 'v1')), ('runs/a@2', ('runs/a@2', None))],
+)
+def test_a_name_and_its_revision(path, found):
+    assert name_of(path) == found
 
 
 @pytest.mark.parametrize('name', ['hf:', 'hf:bert', 'hf:a/b/c', 'hf:@main', 'hf:../..//x'])

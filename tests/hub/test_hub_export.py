@@ -423,6 +423,23 @@ def test_a_folder_below_a_file_cannot_be_written(tmp_path):
         export(Source(*made(GPT2)), tmp_path / 'file' / 'out')
 
 
+@pytest.mark.parametrize(
+    ('value', 'dtype', 'words'),
+    [
+        (1e5, 'float16', 'magnitude 100000; float16 ends at 65504: export with --dtype=bfloat16 or --dtype=float32'),
+        (-1e5, 'float16', 'magnitude 100000; float16 ends at 65504'),
+        (np.nan, 'float32', 'holds a number that is NaN or infinite; export another checkpoint'),
+    ],
+)
+def test_a_weight_that_the_type_does_not_hold_is_named_and_nothing_is_written(value, dtype, words, tmp_path):
+    model, params = made(GPT2)
+    params = {**params, 'embedding': np.array(params['embedding'])}
+    params['embedding'][2, 1] = value
+    with pytest.raises(UserError, match=rf"^tensor 'transformer\.wte\.weight' .*{words}"):
+        export(Source(model, params), tmp_path / 'out', Format(dtype=dtype))
+    assert not any(tmp_path.iterdir())
+
+
 def test_an_unknown_type_of_tensors():
     with pytest.raises(UserError, match='float32, bfloat16, float16'):
         Format(dtype='int8')

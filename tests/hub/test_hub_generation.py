@@ -60,6 +60,20 @@ def test_a_wrong_setting_is_named_with_its_folder(words):
         open_trained(init_from=str(words))
 
 
+def test_settings_that_are_ignored_are_named(words, caplog):
+    write(
+        words / 'generation_config.json', length_penalty=2.0, early_stopping=False, num_beams=4, max_time=3, top_h=0.4
+    )
+    open_trained(init_from=str(words)).generation.warn()
+    (record,) = caplog.records
+    told = record.getMessage().partition(' sets ')[2].partition(', which')[0].split(', ')
+    assert {*told} == {'length_penalty=2.0', 'early_stopping=False', 'num_beams=4', 'max_time=3', 'top_h=0.4'}
+    caplog.clear()
+    write(words / 'generation_config.json', length_penalty=1.0, early_stopping=True, num_beams=1, use_cache=True)
+    open_trained(init_from=str(words)).generation.warn()
+    assert not caplog.records
+
+
 def test_a_chat_template_is_read_from_its_file_or_from_the_settings_of_the_tokenizer(words):
     assert open_trained(init_from=str(words)).generation.chat_template == ''
     write(words / 'tokenizer_config.json', chat_template='in the settings')

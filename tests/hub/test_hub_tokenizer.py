@@ -15,6 +15,7 @@ from saccade.data.rows.frame import Frame
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub.tokenizer import special_ids, write_tokenizer
+from saccade.model.decoder import Decoder
 from saccade.model.dual_encoder import DualEncoder
 from saccade.model.encoder import Encoder
 from saccade.model.encoder_decoder import EncoderDecoder
@@ -90,6 +91,15 @@ def test_a_model_that_reads_twice_is_read_at_the_last_token():
     assert special_ids(tokenizer_with('none'), Part(Reread))['eos_token_id'] == 1
     with pytest.raises(UserError, match='puts none after a text'):
         special_ids(tokenizer_with('the start, as of Llama'), Part(Reread))
+
+
+@pytest.mark.parametrize(('roles', 'start'), [({'bos_token': '<s>', 'eos_token': '</s>'}, 0), ({}, 1)])
+def test_the_start_is_the_token_of_the_role_and_else_the_end(roles, start, tmp_path):
+    tokenizer = Tokenizer(tokenizer_with('none').backend, roles=roles)
+    ids = special_ids(tokenizer, Part(Decoder))
+    assert (ids['bos_token_id'], ids['eos_token_id']) == (start, 1)
+    write_tokenizer(tmp_path, tokenizer, Part(Decoder), {})
+    assert json.loads((tmp_path / 'tokenizer_config.json').read_text())['bos_token'] == SPECIALS[start]
 
 
 @pytest.mark.parametrize('pair', ['$A', '$B $A', '$A $A $B'])

@@ -4,12 +4,14 @@
 
 import fcntl
 import json
+import shutil
 
 import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
+from saccade.train.exporting import export_adapter_of
 from saccade.train.log.log import read
 
 FILES = {
@@ -132,6 +134,45 @@ def test_an_adapter_on_its_base_is_the_merged_model(runner, base, tuned, tmp_pat
             assert np.abs(B).max() > 0
             array = array + config['lora_alpha'] / config['r'] * B @ A
         np.testing.assert_allclose(array, after[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.long
+def test_an_adapter_of_a_model_by_name_has_its_repository_and_its_revision(base, tuned, tmp_path, monkeypatch):
+    shutil.copytree(tuned, tmp_path / 'run')
+    config = (tmp_path / 'run/config.json').read_text()
+    (tmp_path / 'run/config.json').write_text(config.replace(str(base), 'hf:lab/base@v1'))
+    monkeypatch.setattr('saccade.hub.download._downloaded', {'hf:lab/base@v1': str(base)}.get)
+    export_adapter_of(str(tmp_path / 'run'), tmp_path / 'adapter')
+    config = json.loads((tmp_path / 'adapter/adapter_config.json').read_text())
+    assert (config['base_model_name_or_path'], config['revision']) == ('lab/base', 'v1')
+    assert 'base_model: "lab/base"\n' in (tmp_path / 'adapter/README.md').read_text()
+
+
+@pytest.mark.long
+def test_the_ends_and_the_chat_template_of_the_first_folder_are_carried(runner, base, tmp_path):
+    first = tmp_path / 'first'
+    shutil.copytree(base, first)
+    ids = json.loads((first / 'generation_config.json').read_text())
+    ends = [5, ids['eos_token_id'], 6]
+    (first / 'generation_config.json').write_text(json.dumps({**ids, 'eos_token_id': ends}))
+    (first / 'chat_template.jinja').write_text('{{ messages }}')
+    before = first
+    for name in ('once', 'twice'):
+        done = runner.train(
+            tmp_path / name, f'--config.init_from={before}', '--config.steps=4', '--config.eval_every=0'
+        )
+        assert done.returncode == 0, done.stderr
+        before = tmp_path / name
+        done = runner.run('export', f'--workdir={before}', f'--out={tmp_path / name}_out')
+        assert done.returncode == 0, done.stderr
+        written = json.loads((tmp_path / f'{name}_out/generation_config.json').read_text())
+        assert written == {**ids, 'eos_token_id': [ids['eos_token_id'], 5, 6]}
+        assert (tmp_path / f'{name}_out/chat_template.jinja').read_text() == '{{ messages }}'
+    shutil.rmtree(first)
+    done = runner.run('export', f'--workdir={before}', f'--out={tmp_path / "late"}')
+    assert done.returncode == 0, done.stderr
+    assert 'a chat template and further end tokens there are not exported' in done.stderr
+    assert not (tmp_path / 'late/chat_template.jinja').exists()
 
 
 @pytest.mark.long

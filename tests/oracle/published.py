@@ -47,6 +47,12 @@ def gpt2() -> Any:
     return transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges)
 
 
+def opt() -> Any:
+    vocabulary, merges = byte_pairs('<s>', '<pad>', '</s>', '<unk>')
+    roles = {'bos_token': '</s>', 'eos_token': '</s>', 'unk_token': '</s>', 'pad_token': '<pad>'}
+    return transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges, add_bos_token=True, **roles)
+
+
 def qwen2() -> Any:
     vocabulary, merges = byte_pairs('<|endoftext|>', '<|im_start|>', '<|im_end|>')
     return transformers.Qwen2Tokenizer(vocab=vocabulary, merges=merges)
@@ -107,8 +113,8 @@ def bert(**settings: Any) -> Any:
 
 
 TOKENIZERS: dict[str, Callable[[], Any]] = {
-    'gpt2': gpt2, 'qwen2': qwen2, 'roberta': roberta, 'llama': llama, 't5': t5, 'marian': marian, 'albert': albert,
-    'bert': bert,
+    'gpt2': gpt2, 'opt': opt, 'qwen2': qwen2, 'roberta': roberta, 'llama': llama, 't5': t5, 'marian': marian,
+    'albert': albert, 'bert': bert,
     'cased bert': lambda: bert(do_lower_case=False, strip_accents=True, tokenize_chinese_chars=False),
 }  # fmt: skip
 

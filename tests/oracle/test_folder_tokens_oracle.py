@@ -26,6 +26,7 @@ from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.settings import TokenizerSettings
 from saccade.decode.beam import Beam
 from saccade.decode.fill import Filler
+from saccade.decode.generation import Generation
 from saccade.decode.sample import Writer
 from saccade.train.trained import open_trained
 from saccade.train.translating import TranslationOptions, open_translator
@@ -123,8 +124,16 @@ def test_each_parameter_of_a_tokenizer_class_is_obeyed_required_or_harmless(toke
 
 
 OLDER = {
-    'gpt2': ('gpt2', {}), 'roberta': ('roberta', {}), 'a space before': ('gpt2', {'add_prefix_space': True}),
-}  # fmt: skip
+    'gpt2': ('gpt2', {}),
+    'roberta': ('roberta', {}),
+    'a space before': ('gpt2', {'add_prefix_space': True}),
+    'opt': ('opt', {'add_bos_token': True}),
+    'opt, with an end': ('opt', {'add_bos_token': True, 'add_eos_token': True}),
+    'opt, with only an end': ('opt', {'add_bos_token': False, 'add_eos_token': True}),
+    'opt, with neither': ('opt', {'add_bos_token': False}),
+    'gpt2 with the tokens of a row': ('gpt2', {'cls_token': '<|endoftext|>', 'sep_token': '<|endoftext|>'}),
+    'roberta with a start': ('roberta', {'add_bos_token': True}),
+}
 
 
 @pytest.mark.parametrize('case', OLDER)
@@ -140,6 +149,8 @@ def test_a_vocabulary_and_its_merges(tmp_path, case):
     ours = open_tokenizer(find_tokenizer(tmp_path))
     for text in BATTERY:
         assert ours.framed(ours.encode(text)) == theirs(text)['input_ids'], text
+    row = Frame.of(ours, 8).row(ours.encode('a'), ours.encode('a'))
+    assert row['tokens'][row['segments'] > 0].tolist() == theirs('a', 'a')['input_ids']
     assert (ours.end, ours.role('mask_token')) == (theirs.eos_token_id, theirs.mask_token_id)
 
 
@@ -296,6 +307,37 @@ def test_greedy_tokens_by_generation_config(published_folder, rule):
         assert ours(folder, TEXTS) == written[rule]
     finally:
         file.write_text(before)
+
+
+# They change no token, by themselves or with what is done here: caches, speculation, what is returned, files.
+HARMLESS_IN_GENERATION = {
+    'use_cache', 'cache_implementation', 'cache_config', 'max_cache_len', 'low_memory', 'prefill_chunk_size',
+    'compile_config', 'disable_compile', 'continuous_batching_config', 'use_mtp', 'is_assistant',
+    'num_assistant_tokens', 'num_assistant_tokens_schedule', 'assistant_confidence_threshold',
+    'prompt_lookup_num_tokens', 'max_matching_ngram_size', 'assistant_early_exit', 'assistant_lookbehind',
+    'target_lookbehind', 'assistant_ensemble_weight', 'speculation_type', 'output_attentions',
+    'output_hidden_states', 'output_scores', 'output_logits', 'return_dict_in_generate', 'remove_invalid_values',
+    'pad_token_id', 'transformers_version', '_from_model_config',
+}  # fmt: skip
+
+
+class Consulted(dict):
+    """Settings that record which of them are asked for."""
+
+    def __init__(self):
+        self.names = set()
+
+    def get(self, name, default=None):
+        self.names.add(name)
+        return default
+
+
+def test_each_setting_of_generation_is_obeyed_or_ignored_with_a_warning(tmp_path):
+    published.gpt2().save_pretrained(tmp_path)
+    settings, tokenizer = Consulted(), open_tokenizer(find_tokenizer(tmp_path))
+    Generation.of_folder(settings, tokenizer, tokenizer.size, '')
+    assert vars(transformers.GenerationConfig()).keys() - HARMLESS_IN_GENERATION <= settings.names
+    assert not settings.names & HARMLESS_IN_GENERATION
 
 
 def test_a_beam_obeys_the_rules(generating):

@@ -10,7 +10,7 @@ each token's vector comes from the chunk in which it has most context.
 
 import re
 import reprlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ Pool = Callable[[Float[Array, 'B T D']], Float[Array, 'B D']]
 Place = tuple[int, int]  # character offsets in a text (start, stop)
 Vector = Float[np.ndarray, 'D']
 
+FINAL = 'final_norm'  # the Linen collection
 _NOWHERE = (0, 0)  # offsets of a special token
 
 
@@ -123,14 +124,15 @@ class Embedder:
     """Vectors of tokens from one layer of a model.
 
     Attributes:
-        layer: 0 for the token embeddings, l for the output of layer l, -1 for the last layer.
+        layer: 0 for the token embeddings, l for the output of layer l, -1 for the last layer; None for the last layer
+            after the final norm.
         overlap: number of tokens that neighbouring chunks of a long text share; None for half of a chunk.
     """
 
     model: Model
     params: Params
     tokenizer: Tokenizer
-    layer: int = -1
+    layer: int | None = -1
     overlap: int | None = None
 
     def embed(self, text: str) -> Embedded:
@@ -208,10 +210,17 @@ def cosines(x: Float[np.ndarray, 'A D'], y: Float[np.ndarray, 'B D']) -> Float[n
     return np.einsum('AD,BD->AB', one, other)
 
 
+def final_states(reported: Mapping[str, Any]) -> Float[Array, 'B T D']:
+    """Return the hidden states after the final norm that a model reported in FINAL."""
+    return reported[FINAL][FINAL].value
+
+
 @partial(jax.jit, static_argnums=(0, 1))
-def _states(model: Any, layer: int, params: Params, row: dict[str, Array]) -> Float[Array, 'T D']:
+def _states(model: Any, layer: int | None, params: Params, row: dict[str, Array]) -> Float[Array, 'T D']:
     context = LayerContext(row['positions'], row['segments'], types=row['types'])
-    _, reported = model.apply({'params': params}, row['tokens'], context, False, mutable=STATES)
+    _, reported = model.apply({'params': params}, row['tokens'], context, False, mutable=(*STATES, FINAL))
+    if layer is None:
+        return final_states(reported)[0]
     states = layer_states(reported)
     if not -len(states) <= layer < len(states):
         raise UserError(

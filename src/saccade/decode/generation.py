@@ -20,13 +20,16 @@ TEMPERATURE = 0.8  # default where neither a flag nor a folder sets it
 
 _LOG = logging.getLogger(__name__)
 _HF_TOP_K = 50  # default in transformers, if a folder sets only `do_sample`
-# Settings that are ignored, with their neutral values.
+# Settings that are ignored, with a warning unless they have these values: neutral ones, or of `early_stopping` that of
+# our search. The length penalty of transformers is |Y|^p, unlike that of `decode.beam`; 1 is the default there.
 _IGNORED = {
     'num_beams': 1, 'num_beam_groups': 1, 'diversity_penalty': 0.0, 'repetition_penalty': 1.0,
     'encoder_repetition_penalty': 1.0, 'no_repeat_ngram_size': 0, 'encoder_no_repeat_ngram_size': 0, 'typical_p': 1.0,
     'epsilon_cutoff': 0.0, 'eta_cutoff': 0.0, 'top_h': None, 'penalty_alpha': None, 'guidance_scale': 1.0,
     'sequence_bias': None, 'stop_strings': None, 'exponential_decay_length_penalty': None, 'force_words_ids': None,
     'constraints': None, 'forced_decoder_ids': None, 'dola_layers': None, 'watermarking_config': None,
+    'length_penalty': 1.0, 'early_stopping': True, 'num_return_sequences': 1, 'max_time': None,
+    'renormalize_logits': False, 'token_healing': False,
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from saccade.data.cache import DIGESTS, cached
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.batches import ENCODED
-from saccade.decode.embed import TextLayout
+from saccade.decode.embed import FINAL, TextLayout, final_states
 from saccade.model.stack import STATES, layer_states
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised
@@ -57,12 +57,26 @@ class SearchResult(NamedTuple):
     score: float
 
 
-def sentence_vectors(model: Any, params: Params, batch: dict[str, Array]) -> Float[Array, 'B D']:
-    """Return unit vectors, of the head 'pooled' if it has no classes, else the means of the last layer over tokens."""
-    context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
-    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=STATES)
+def has_sentence_head(model: Any) -> bool:
+    """Return True if a model has a head 'pooled' without classes."""
     pooled = dict(getattr(model, 'heads', ())).get('pooled')
-    if pooled is not None and pooled['classes'] is None:
+    return pooled is not None and pooled['classes'] is None
+
+
+def sentence_vectors(
+    model: Any, params: Params, batch: dict[str, Array], pool: Callable[..., Array] | None = None
+) -> Float[Array, 'B D']:
+    """Return unit vectors.
+
+    Args:
+        pool: of the last hidden states over the tokens, after the final norm; None for the head 'pooled' if it has no
+            classes, else the mean of the last layer.
+    """
+    context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
+    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=(*STATES, FINAL))
+    if pool is not None:
+        return normalised(pool(final_states(reported), batch['segments'] != 0))
+    if has_sentence_head(model):
         return normalised(outputs['pooled'])
     return normalised(mean(layer_states(reported)[-1], batch['segments'] != 0))
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.decode.search import SentenceEncoder, sentence_vectors
+from saccade.decode.search import SentenceEncoder, has_sentence_head, sentence_vectors
 from saccade.model.stack import STATES, layer_states
 from saccade.model.word_vectors import WordVectors
 from saccade.ops.pool import mean
@@ -22,11 +22,16 @@ Vectors = Float[np.ndarray, '_ D']
 
 @dataclass(frozen=True, eq=False)
 class TextReader:
-    """Reads the vectors of texts from every layer of a model."""
+    """Reads the vectors of texts from every layer of a model.
+
+    Attributes:
+        head: read the head 'pooled' of a sentence encoder too.
+    """
 
     model: Model
     params: Params
     tokenizer: Tokenizer
+    head: bool = True
 
     def layers(self, texts: Sequence[str]) -> dict[str, Vectors]:
         """Return vectors by layer: '0' is the embedding, and 'head' the head 'pooled' of a sentence encoder, if any.
@@ -40,8 +45,7 @@ class TextReader:
             return {'0': self._words(texts)}
         stacked = SentenceEncoder(self.model, self.params, self.tokenizer, read=_layer_means).encode(texts)
         found = {str(layer): stacked[:, layer] for layer in range(stacked.shape[1])}
-        pooled = dict(getattr(self.model, 'heads', ())).get('pooled')
-        if pooled is not None and pooled['classes'] is None:
+        if self.head and has_sentence_head(self.model):
             found['head'] = SentenceEncoder(self.model, self.params, self.tokenizer, read=sentence_vectors).encode(
                 texts
             )

@@ -56,6 +56,7 @@ class Adapter:
         whole: other trained parameters by path, as the weights of new heads.
         rank, alpha: r, and the constant factor of the updates.
         base: name or folder of the model that the updates are of.
+        revision: of a name; None for the newest.
     """
 
     updates: Mapping[str, Update]
@@ -63,6 +64,7 @@ class Adapter:
     rank: int
     alpha: float
     base: str
+    revision: str | None = None
 
 
 def adapter_tensors(adapter: Adapter, description: Description) -> tuple[dict[str, Any], list[Outgoing]]:
@@ -85,6 +87,7 @@ def adapter_tensors(adapter: Adapter, description: Description) -> tuple[dict[st
         'peft_type': 'LORA',
         'task_type': next((task for task, ends in _TASKS.items() if architecture.endswith(ends)), None),
         'base_model_name_or_path': adapter.base,
+        'revision': adapter.revision,
         'inference_mode': True,
         'r': most * adapter.rank,
         'lora_alpha': most * adapter.alpha,  # their factor is of the sum of the ranks

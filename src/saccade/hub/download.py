@@ -6,15 +6,15 @@ import functools
 import re
 
 from saccade import extras
+from saccade.data.tokenizer.file import FILES, NEIGHBOURS
+from saccade.data.tokenizer.tokenizer import TEMPLATE
+from saccade.hub.sentence import MODULES, POOLING
+from saccade.hub.tensors import INDEX
 from saccade.types import UserError
 
 SCHEME = 'hf:'
 # Weights, and everything else that a folder is read for; `model*` leaves out a second copy in another layout.
-_FILES = (
-    'config.json', 'generation_config.json', 'preprocessor_config.json', 'model*.safetensors',
-    'model.safetensors.index.json', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json',
-    'added_tokens.json', 'vocab.txt', 'vocab.json', 'merges.txt', 'chat_template.jinja',
-)  # fmt: skip
+_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, MODULES, POOLING)
 _NAME = re.compile(r'[\w.-]+(/[\w.-]+)?')
 
 
@@ -27,7 +27,15 @@ def local(path: str) -> str:
         UserError: the name is not valid; huggingface_hub is not installed; the model does not exist, may not be read,
             or is not in the cache and the network does not answer.
     """
-    return _downloaded(path.removeprefix(SCHEME)) if path.startswith(SCHEME) else path
+    return _downloaded(path) if path.startswith(SCHEME) else path
+
+
+def name_of(path: str) -> tuple[str, str | None]:
+    """Return the name of a model and its revision; of another path than `hf:ORG/NAME@REVISION`, the path and None."""
+    if not path.startswith(SCHEME):
+        return path, None
+    name, _, revision = path.removeprefix(SCHEME).partition('@')
+    return name, revision or None
 
 
 def advice(path: str) -> str:
@@ -38,25 +46,27 @@ def advice(path: str) -> str:
     return f'for a model of huggingface.co write hf:{named}, or first run {_command(named)}'
 
 
-def _command(name: str, revision: str = '') -> str:
+def _command(name: str, revision: str | None = None) -> str:
     return f'hf download {name}{f" --revision {revision}" if revision else ""} --local-dir DIR'
 
 
 @functools.cache
-def _downloaded(named: str) -> str:
-    name, _, revision = named.partition('@')
+def _downloaded(path: str) -> str:
+    from saccade.data.image.processor import HUGGING_FACE  # loads Pillow
+
+    name, revision = name_of(path)
     if not re.fullmatch(r'[\w.-]+/[\w.-]+', name):
-        raise UserError(f'{SCHEME}{named}: write {SCHEME}ORG/NAME or {SCHEME}ORG/NAME@REVISION')
+        raise UserError(f'{path}: write {SCHEME}ORG/NAME or {SCHEME}ORG/NAME@REVISION')
     command = _command(name, revision)
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
         words = extras.lacks('hub', 'this') or 'huggingface_hub is not installed'
-        raise UserError(f'{SCHEME}{named}: {words}; or use the folder of {command}') from None
+        raise UserError(f'{path}: {words}; or use the folder of {command}') from None
     try:
-        return snapshot_download(name, revision=revision or None, allow_patterns=[*_FILES])
+        return snapshot_download(name, revision=revision, allow_patterns=[*_FILES, *HUGGING_FACE])
     except Exception as error:  # of its own, of the file system, or of the HTTP library, which differs by its version
         first, *_ = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
-            f'{SCHEME}{named}: cannot be downloaded: {first.rstrip(".")}; with a network, run {command}, and give DIR'
+            f'{path}: cannot be downloaded: {first.rstrip(".")}; with a network, run {command}, and give DIR'
         ) from None

@@ -36,6 +36,7 @@ class Source:
         tokenizer: of its texts; None where it reads none.
         ending: of its architecture's name where several fit, as 'ForQuestionAnswering'.
         settings: further settings of config.json, as the names of the classes.
+        ends: tokens that end a text, in addition to the tokenizer's.
     """
 
     model: Part
@@ -43,6 +44,7 @@ class Source:
     tokenizer: Tokenizer | None = None
     ending: str = ''
     settings: Mapping[str, Any] = field(default_factory=dict)
+    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
         files: further files by name, with their text.
 
     Raises:
-        UserError: no family can hold the model; the folder exists and is not empty, or cannot be written.
+        UserError: no family can hold the model; the folder exists and is not empty, or cannot be written; a weight is
+            not finite, or not in the range of the type.
     """
     params = flatten_dict(source.params, sep='/')
     shapes = {path: tuple(leaf.shape) for path, leaf in params.items()}
@@ -78,6 +81,8 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
         _write(draft / 'config.json', {**description.config, **source.settings, 'dtype': form.dtype})
         if source.tokenizer:
             if generation := {key: value for key, value in ids.items() if value is not None and '.' not in key}:
+                if source.ends and 'eos_token_id' in generation:
+                    generation['eos_token_id'] = [generation['eos_token_id'], *source.ends]
                 _write(draft / 'generation_config.json', generation)
             write_tokenizer(draft, source.tokenizer, source.model, description.config)
         for name, text in (files or {}).items():

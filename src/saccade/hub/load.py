@@ -14,7 +14,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
-from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
+from saccade.data.tokenizer.tokenizer import CONFIG, TEMPLATE, Tokenizer, read_config
 from saccade.hub.download import local
 from saccade.hub.family import Family, Head, Shapes, find_family
 from saccade.hub.leaves import Leaves
@@ -23,8 +23,6 @@ from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.paths import expanded, read_text
 from saccade.types import Params, UserError
-
-TEMPLATE = 'chat_template.jinja'
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +192,17 @@ def model_type(path: str | Path) -> str:
     """
     with _opened(path) as folder:
         return read(read_json(folder / 'config.json'), 'model_type', str)
+
+
+def generation_in(path: str | Path) -> tuple[dict[str, Any], str]:
+    """Return the settings of generation and the chat template in a folder, whose weights are not read.
+
+    Raises:
+        UserError: as of `spec_of`.
+    """
+    with _opened(path) as folder:
+        config = read_json(folder / 'config.json')
+        return _generation(folder, config, _described(config)[0]), _chat_template(folder)
 
 
 def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:

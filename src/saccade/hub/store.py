@@ -19,6 +19,7 @@ from saccade.hub.describe import Description
 from saccade.hub.family import Weight
 from saccade.hub.place import part_shape, pieces_of, stored_shape, weights_of
 from saccade.hub.tensors import INDEX, SINGLE
+from saccade.types import UserError
 
 # Zeros in their place give the same outputs as a model without.
 _ABSENT = re.compile(r'(.*/)?(\w+_)?bias|types')
@@ -98,6 +99,9 @@ def write_file(path: Path, tensors: Sequence[Outgoing], dtype: str) -> None:
 
     The format: https://github.com/huggingface/safetensors#format. The library writes only tensors that are all in
     memory.
+
+    Raises:
+        UserError: a value is NaN or infinite, or is beyond the range of the type.
     """
     header: dict[str, Any] = {'__metadata__': {'format': 'pt'}}
     at = 0
@@ -110,7 +114,21 @@ def write_file(path: Path, tensors: Sequence[Outgoing], dtype: str) -> None:
     with path.open('wb') as file:
         file.write(len(text).to_bytes(8, 'little') + text)
         for tensor in tensors:
-            file.write(np.ravel(np.asarray(tensor.make(), jnp.dtype(dtype), order='C')).view(np.uint8))
+            file.write(np.ravel(_cast(tensor, dtype)).view(np.uint8))
+
+
+def _cast(tensor: Outgoing, dtype: str) -> np.ndarray:
+    values = tensor.make()
+    with np.errstate(over='ignore'):  # a value beyond the range becomes infinite
+        cast = np.asarray(values, jnp.dtype(dtype), order='C')
+    if np.isfinite(cast).all():
+        return cast
+    if not np.isfinite(values).all():
+        raise UserError(f"tensor '{tensor.name}' holds a number that is NaN or infinite; export another checkpoint")
+    raise UserError(
+        f"tensor '{tensor.name}' has a weight of magnitude {np.abs(values).max():.6g}; {dtype} ends at "
+        f'{float(jnp.finfo(dtype).max):.6g}: export with --dtype=bfloat16 or --dtype=float32'
+    )
 
 
 def full_name(short: str, description: Description) -> str:

@@ -31,13 +31,17 @@ def special_ids(tokenizer: Tokenizer, model: Part) -> dict[str, int | None]:
     """
     if tokenizer.source is not tokenizer:
         raise UserError('the sources have a vocabulary of their own, which no exported tokenizer holds')
-    end = tokenizer.end
+    start, end = tokenizer.role('bos_token'), tokenizer.end
     pad = _first(tokenizer, 'pad_token', _PADS)
     if model.target is DualEncoder:
         frame = CaptionFrame.of(tokenizer, 1)
         around = {'bos_token_id': next(iter(frame.opens), None), 'eos_token_id': frame.closes[0], 'pad_token_id': pad}
         return {f'text_config.{key}': value for key, value in around.items()}
-    ids = {'bos_token_id': end, 'eos_token_id': end, 'pad_token_id': end if pad is None else pad}
+    ids = {
+        'bos_token_id': end if start is None else start,
+        'eos_token_id': end,
+        'pad_token_id': end if pad is None else pad,
+    }
     if model.target is EncoderDecoder:
         frame = PairFrame.of(tokenizer, 1, 1)
         return ids | {'decoder_start_token_id': frame.start, 'forced_eos_token_id': None}

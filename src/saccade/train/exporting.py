@@ -15,12 +15,15 @@ from jaxtyping import PyTree
 from saccade.build import build
 from saccade.data.image.hugging_face import preprocessor_config
 from saccade.data.image.processor import ImageProcessor
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
+from saccade.data.tokenizer.tokenizer import TEMPLATE, Tokenizer
+from saccade.decode.generation import Generation
+from saccade.decode.rules import TokenRules
 from saccade.hub.adapter import Adapter, Update
 from saccade.hub.describe import Description
-from saccade.hub.download import SCHEME
+from saccade.hub.download import local, name_of
 from saccade.hub.export import Format, Source, export, export_adapter
-from saccade.hub.load import model_type
+from saccade.hub.load import generation_in, model_type
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment
 from saccade.train.initial import Initial
@@ -56,10 +59,14 @@ def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form
     trained = _without_heads(opened.trained.only(part))
     reads = trained.processor
     files = {'README.md': ''.join(f'{line}\n' for line in _card(trained, opened.workdir, out.name))}
+    generation = _generation_before(opened.experiment.init_from, reads)
+    if generation.chat_template:
+        files[TEMPLATE] = generation.chat_template
     images = getattr(reads, 'images', reads)
     if isinstance(images, ImageProcessor):
         files['preprocessor_config.json'] = json.dumps(preprocessor_config(images), indent=2) + '\n'
-    return _found(trained, export(opened.source(trained), out, form, files), _count(trained.params))
+    source = replace(opened.source(trained), ends=generation.rules.ends)
+    return _found(trained, export(source, out, form, files), _count(trained.params))
 
 
 def export_adapter_of(path: str, out: Path, which: str = 'latest', dtype: str = 'float32') -> dict[str, Any]:
@@ -89,7 +96,7 @@ def export_adapter_of(path: str, out: Path, which: str = 'latest', dtype: str = 
     updates = {
         kernel: Update(*update) for kernel, update in low_rank.updates(params, Initial.of(experiment).axes).items()
     }
-    adapter = Adapter(updates, low_rank.whole(params), low_rank.rank, low_rank.alpha, base.removeprefix(SCHEME))
+    adapter = Adapter(updates, low_rank.whole(params), low_rank.rank, low_rank.alpha, *name_of(base))
     card = ''.join(f'{line}\n' for line in _card(trained, opened.workdir, out.name, base=adapter.base))
     form = Format(model_type(base), dtype)
     description = export_adapter(opened.source(trained), adapter, out, form, card)
@@ -126,6 +133,30 @@ class _Opened:
             getattr(task.target, 'architecture', ''),
             _settings(self.experiment, self.workdir),
         )
+
+
+def _generation_before(init_from: str, reads: Any) -> Generation:
+    """Return the settings of generation of the Hugging Face directory that a run began with, if it has the same tokens.
+
+    Warn if the directory cannot be read.
+    """
+    if not isinstance(reads, Tokenizer) or not reads.roles:  # trained here
+        return Generation()
+    try:
+        while init_from and not is_hub(init_from):
+            init_from = Workdir.existing(init_from).read_config().get('init_from', '')
+        if not init_from:
+            return Generation()
+        settings, template = generation_in(init_from)
+        file = find_tokenizer(local(init_from))
+        if file is None or open_tokenizer(file).backend.get_vocab() != reads.backend.get_vocab():
+            return Generation()
+        found = Generation.of_folder(settings, reads, reads.size, template)
+    except UserError as error:
+        _LOG.warning('%s; a chat template and further end tokens there are not exported', error)
+        return Generation()
+    ends = (found.end, *found.rules.ends)
+    return replace(found, rules=TokenRules(ends=tuple(end for end in ends if end not in (None, reads.end))))
 
 
 def _without_heads(trained: Trained) -> Trained:

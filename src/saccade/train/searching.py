@@ -5,12 +5,13 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import jax
 import numpy as np
 
-from saccade.decode.search import Index, SearchCorpus, SentenceEncoder, open_index
+from saccade.decode.search import Index, SearchCorpus, SentenceEncoder, open_index, sentence_vectors
 from saccade.paths import expanded
 from saccade.train.trained import Trained, open_trained
 from saccade.types import UserError
@@ -47,15 +48,18 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
     if not (asked.index or asked.workdir):
         raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
     trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype).only(asked.part)
-    encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows)
+    read = partial(sentence_vectors, pool=trained.pool)
+    encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows, read)
     default = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
     folder = expanded(asked.index) if asked.index else default
     return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
 
 
 def model_digest(trained: Trained) -> str:
-    """Return a digest that changes with the weights of a model, its architecture and its tokenizer."""
-    found = hashlib.sha256(json.dumps([trained.config['model'], trained.tokenizer.digest], sort_keys=True).encode())
+    """Return a digest that changes with the weights of a model, its architecture, its tokenizer and its pooling."""
+    pool = [] if trained.pool is None else [trained.pool.__name__]
+    settings = [trained.config['model'], trained.tokenizer.digest, *pool]
+    found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for leaf in jax.tree.leaves(trained.params):
         found.update(np.asarray(leaf).tobytes())
     return found.hexdigest()

@@ -4,7 +4,7 @@
 
 import functools
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax.traverse_util import unflatten_dict
+from jaxtyping import Array
 
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.hub.download import advice, local
+from saccade.hub.sentence import pooling_in
 from saccade.train.bucket import is_bucket
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
@@ -43,6 +45,7 @@ class Trained:
         config: the run's, or only the model's spec.
         step: None without a run.
         generation: settings of a Hugging Face folder; None for a run, whose data define how a text begins and ends.
+        folder: Hugging Face folder; None for a run.
     """
 
     model: Any
@@ -51,6 +54,7 @@ class Trained:
     config: dict[str, Any]
     step: int | None = None
     generation: Generation | None = None
+    folder: Path | None = None
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -63,6 +67,15 @@ class Trained:
             return self.processor
         reads = getattr(self.model, 'reads', 'no tokens')
         raise UserError(f'{Part(type(self.model)).name} reads {reads} in this run, and has no tokenizer for text')
+
+    @property
+    def pool(self) -> Callable[..., Array] | None:
+        """Pooling of the vector of a text in a Hugging Face folder; None for a run.
+
+        Raises:
+            UserError: the folder names a pooling that is not supported.
+        """
+        return None if self.folder is None else pooling_in(self.folder)
 
     def only(self, part: str) -> 'Trained':
         """Return one of several models that were trained together; '' for the only one.
@@ -107,7 +120,8 @@ def open_trained(
         generation = Generation.of_folder(*settings)
     except UserError as error:
         raise UserError(f'{init_from}: generation_config.json or config.json: {error}') from None
-    return Trained(model, pretrained.params, tokenizer, {'model': pretrained.spec}, generation=generation)
+    config, folder = {'model': pretrained.spec}, absolute(local(init_from))
+    return Trained(model, pretrained.params, tokenizer, config, generation=generation, folder=folder)
 
 
 def require_latest(init_from: str, which: str) -> None:

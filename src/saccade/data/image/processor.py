@@ -71,7 +71,7 @@ class ImageProcessor(ProcessorBase):
         Raises:
             UserError: its file is damaged, or has an unsupported setting.
         """
-        theirs = {name: functools.partial(read, folder=folder) for name, read in _HUGGING_FACE.items()}
+        theirs = {name: functools.partial(read, folder=folder) for name, read in HUGGING_FACE.items()}
         readers = {FILE: cls._fields} | theirs
         found = (cls._of_file(Path(folder) / name, read) for name, read in readers.items())
         return next((processor for processor in found if processor is not None), None)
@@ -184,4 +184,4 @@ def _centre(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 # The first file that is there, and describes a processor of images, counts.
-_HUGGING_FACE = {'processor_config.json': of_processor, 'preprocessor_config.json': of_preprocessor}
+HUGGING_FACE = {'processor_config.json': of_processor, 'preprocessor_config.json': of_preprocessor}

@@ -26,7 +26,7 @@ __all__ = ['TokenizerFile']
 
 FILES = (FILE, 'vocab.txt', 'vocab.json')  # of a folder, the first that is there
 _MERGES = 'merges.txt'
-_NEIGHBOURS = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
+NEIGHBOURS = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
 _WORD_PIECES = ('BertTokenizer', 'DistilBertTokenizer', 'ElectraTokenizer')
 _PAIRS = {'gpt2': 'GPT2Tokenizer', 'roberta': 'RobertaTokenizer'}  # by model_type
 _DEFAULTS = {
@@ -73,7 +73,7 @@ class TokenizerFile:
         Raises:
             UserError: the file does not exist.
         """
-        neighbours = (self._file.with_name(name) for name in _NEIGHBOURS)
+        neighbours = (self._file.with_name(name) for name in NEIGHBOURS)
         try:
             contents = [read_regular(file, TOKENIZER_BYTES) for file in (self._file, *filter(Path.is_file, neighbours))]
         except OSError as error:
@@ -165,9 +165,9 @@ def _byte_pairs(file: Path, settings: TokenizerSettings) -> tokenizers.Tokenizer
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     ends = [settings.config.get(role) for role in ('sep_token', 'cls_token')]
-    if all(ends):
+    if settings.config['tokenizer_class'].startswith('Roberta') and all(ends):
         sep, cls = ((text_of(token), backend.token_to_id(text_of(token))) for token in ends)
         backend.post_processor = processors.RobertaProcessing(sep, cls)
-    else:
+    elif not any(settings.value(flag) for flag in ('add_bos_token', 'add_eos_token')):  # else the settings add one
         backend.post_processor = processors.TemplateProcessing('$A', '$A $B', [])
     return backend

@@ -5,8 +5,8 @@
 tokenizer_config.json names the special tokens by role, lists added tokens, and sets normalisation. In older folders
 special_tokens_map.json and added_tokens.json have the first two. If no file names the first or last token of a text, or
 the first of a target, the ids of generation_config.json and config.json are used. As in transformers 5, special tokens
-around a text come from the post-processor of a tokenizer.json, and from `add_bos_token` only without one. A key that is
-neither supported nor harmless is logged in a warning.
+around a text come from the post-processor of a tokenizer.json, and only without one from `add_bos_token` and
+`add_eos_token`. A key that is neither supported nor harmless is logged in a warning.
 """
 
 import json

@@ -25,7 +25,7 @@ from saccade.data.whole_file import write_whole
 from saccade.paths import TOKENIZER_BYTES, read_text
 from saccade.types import UserError
 
-FILE, CONFIG = 'tokenizer.json', 'tokenizer_config.json'
+FILE, CONFIG, TEMPLATE = 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja'
 END = '<|end|>'
 UNKNOWN = '[UNK]'
 # Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order of the published vocabularies.
