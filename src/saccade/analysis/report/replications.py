@@ -172,7 +172,7 @@ def verdict_rows(decided: Sequence[Replication]) -> list[list[str]]:
                     each.task.name if number == 0 else '',
                     row.name,
                     with_interval(row.mean, row.bounds, decimals(widths), sign=True),
-                    f'{claim.margin:+g}'.replace('-', MINUS) + f' {metric_name(claim.metric)}',
+                    f'{claim.margin:+g}'.replace('-', MINUS) + f' in {metric_name(claim.metric)}',
                     f'{row.verdict}{f" ({row.note})" if row.note else ""}',
                     f'{each.minutes:.0f}' if number == 0 else '',
                 ]
