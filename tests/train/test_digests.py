@@ -100,15 +100,18 @@ def test_a_second_tokenizer_is_refused_where_there_was_one(start):
     assert 'source_tokenizer.json: is not the one that the run was trained with' in refused(start)
 
 
+def unnamed(folder):
+    """Give the files of a folder names that tell no split."""
+    for split, name in (('train', 'first'), ('validation', 'second')):
+        (folder / f'{split}.txt').rename(folder / f'{name}.txt')
+
+
 @pytest.mark.parametrize(
     ('change', 'words'),
     [
         (lambda folder: (folder / 'train.txt').write_text(TEXT), 'is equal, but their content differs'),
         (lambda folder: (folder / 'test.txt').write_text(TEXT), 'test examples: none then, 1 now'),
-        (
-            lambda folder: (folder / 'train.txt').rename(folder / 'other.txt'),
-            'their content differs',  # one of the two is drawn for validation
-        ),
+        (unnamed, 'their content differs'),  # one of the two is drawn for validation
     ],
 )
 def test_other_data_are_refused_to_train_on_and_told_to_look_at(start, config, text, caplog, change, words):
