@@ -14,7 +14,7 @@ from report_study import config, records, write_run, write_task
 from rich.console import Console
 
 from saccade.analysis.report.compare import StudyQuestion
-from saccade.analysis.report.matrix import matrix, overview, sweeps_in
+from saccade.analysis.report.matrix import matrix, overview, overview_of, sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report, published_page, published_picture
 from saccade.analysis.report.matrix_pictures import against_state, by_length, seed_curves
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep, write_sweep
@@ -250,6 +250,8 @@ def test_sweeps_that_have_not_been_evaluated_are_named(folder):
     found = matrix(folder, StudyQuestion())
     assert [*found.comparisons] == ['copying', 'parity']
     assert overview(found) == '3 variants in 2 sweeps. Not evaluated yet: ringing, sorting.'
+    suite = Suite('What?', tuple(SuiteTask(name, 'a.py', 'b.py', (), None) for name in ('sorting', 'stack')))
+    assert overview_of(found, suite) == f'{overview(found)} Without a result yet: stack.'
 
 
 def test_a_folder_without_any_evaluation_is_refused(tmp_path):

@@ -230,5 +230,5 @@ def overview(found: Matrix) -> str:
 
 def overview_of(found: Matrix, suite: Suite) -> str:
     """Summarise the matrix of a suite, with the tasks that have no result."""
-    names = [task.name for task in suite.tasks if task.name not in found.comparisons]
+    names = [task.name for task in suite.tasks if task.name not in (*found.comparisons, *found.waiting)]
     return f'{overview(found)} Without a result yet: {", ".join(names)}.' if names else overview(found)
