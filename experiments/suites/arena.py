@@ -13,7 +13,7 @@ docs/results/protocol.md, committed before the runs, has the tasks, the margin a
 convolution on against off, in each mixer and as a mean over the mixers other than RWKV-7, and each mixer against
 attention with and without the convolution. All other differences are exploratory: the interactions, the effects of
 mixers over both levels of the convolution, and the convolution's over "all", which here include RWKV-7. The
-planned means and their verdicts, one of which differs, are in the protocol, "Deviations".
+protocol, "Deviations", has the planned means and their verdicts; the verdict in parity differs.
 
 If neither of two variants learns anything, or if both solve a task in all seeds, the verdict on their difference is
 "not worse" by necessity. It then says only that these runs solved the task: with five seeds of five, a variant may

@@ -44,6 +44,27 @@ def test_an_encoder_gives_a_word_another_vector_in_each_context(runner, encoder,
 
 
 @pytest.mark.long
+def test_a_directory_is_pooled_as_it_says_unless_flags_say_otherwise(runner, finished, tmp_path):
+    folder = tmp_path / 'exported'
+    assert runner.run('export', f'--workdir={finished}', f'--out={folder}').returncode == 0
+
+    def vector(*flags):
+        done = runner.run('embed', f'--init_from={folder}', f'--text={ONE}', '--json', *flags)
+        assert done.returncode == 0, done.stderr
+        (text,) = json.loads(done.stdout)['texts']
+        return np.array(text['pooled']), np.array(text['vectors'])
+
+    mean, tokens = vector()
+    np.testing.assert_allclose(mean, tokens.mean(axis=0), atol=NEAR)
+    modules = [{'type': f'sentence_transformers.models.{kind}'} for kind in ('Transformer', 'Pooling')]
+    (folder / 'modules.json').write_text(json.dumps(modules))
+    (folder / '1_Pooling').mkdir()
+    (folder / '1_Pooling/config.json').write_text('{"pooling_mode": "cls"}')
+    np.testing.assert_allclose(vector()[0], tokens[0], atol=NEAR)
+    np.testing.assert_allclose(vector('--pool=mean')[0], mean, atol=NEAR)
+
+
+@pytest.mark.long
 def test_people_see_the_cosines_of_texts_longer_than_the_context_of_a_decoder(runner, finished):
     texts = f'--text={" ".join(5 * [OTHER])}', f'--text={ONE}', '--pool=maximum', '--overlap=4'
     done = runner.run('embed', f'--workdir={finished}', *texts)

@@ -128,7 +128,7 @@ class Tune:
 
 
 def are_seeds(value: Any) -> bool:
-    """True for a list of different whole numbers, of at least one."""
+    """Return True for a list of one or more different whole numbers."""
     whole = isinstance(value, list | tuple) and all(type(seed) is int and seed >= 0 for seed in value)
     return whole and 0 < len({*value}) == len(value)
 

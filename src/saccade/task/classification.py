@@ -42,7 +42,7 @@ __all__ = ['Classification', 'majority']
 
 @dataclass(frozen=True)
 class PredictedClass:
-    """Predicted class. Attributes: probabilities, of each class by its name, which no other class has."""
+    """Predicted class. Attributes: probabilities, by the name of the class; the names are distinct."""
 
     probabilities: dict[str, float]
 

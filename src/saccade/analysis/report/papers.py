@@ -43,7 +43,7 @@ class Paper:
 
     @property
     def key(self) -> str:
-        """Key of its BibTeX entry, such as su2021roformer; other papers may have it too."""
+        """Key of its BibTeX entry, such as su2021roformer, which another paper may share."""
         first, word = (re.findall(r'[a-z0-9]+', text.lower()) for text in (self.authors, self.title))
         return f'{first[0]}{self.year}{word[0]}'
 

@@ -115,9 +115,9 @@ def controls(found: Matrix, suite: Suite) -> list[list[str]]:
             raise UserError(f'{task.name}: the control is {task.control}, but the sweep has {", ".join(variants)}')
         runs, seeds = solved_runs(comparison, variants[task.control]), {trial.seed for trial in comparison.study.trials}
         solved, ran = (len(runs.steps), runs.runs) if runs else (0, 0)
-        enough, open_ = solved >= CONTROLLED * len(seeds), len(seeds) - ran
-        evidence = 'yes' if enough else 'not yet' if open_ else 'no'
-        said = f'{solved} of {ran}, {open_} to run' if open_ else f'{solved} of {ran}'
+        enough, waiting = solved >= CONTROLLED * len(seeds), len(seeds) - ran
+        evidence = 'yes' if enough else 'not yet' if waiting else 'no'
+        said = f'{solved} of {ran}, {waiting} to run' if waiting else f'{solved} of {ran}'
         rows.append([task.name, task.control, said, evidence])
     return [['task', 'control', 'seeds solved', 'evidence'], *rows] if rows else []
 
@@ -208,7 +208,7 @@ def _searched(found: Matrix) -> list[str]:
 
 
 def _left_out(found: Matrix) -> list[str]:
-    """Return the listed variants without a finished run or with too few, with the steps and seeds of the sweeps."""
+    """Return the variants that lack finished runs, with the steps and seeds of the sweeps."""
     said: dict[str, list[str]] = {}
     for task, comparison in found.comparisons.items():
         study = comparison.study

@@ -68,7 +68,7 @@ def _place(file: PurePath, endings: Collection[str]) -> tuple[PurePath, str] | N
 
 
 def _require_unnamed(folder: Path, files: Sequence[Path], endings: Collection[str]) -> None:
-    """Refuse files named after splits of which there is no whole set.
+    """Refuse an incomplete set of files named after splits.
 
     Among files of other endings, such as source code, only names in the folder itself count.
     """
