@@ -261,14 +261,26 @@ def test_rows_have_the_declared_shapes_and_padding_counts_nothing(folder, tmp_pa
     assert not last['segments'][7:].any()
 
 
-def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
-    both = tmp_path_factory.mktemp('both')
-    for name in ('train', 'val'):
-        (both / name).mkdir()
+@pytest.mark.parametrize(
+    ('there', 'counts'),
+    [
+        ('train val', {'train': 20, 'validation': 20}),
+        ('Train Dev test', {'train': 20, 'validation': 20, 'test': 20}),
+        ('train test', {'train': 16, 'validation': 4, 'test': 20}),
+    ],
+)
+def test_folders_may_be_splits_and_training_images_are_held_out_without_one_for_validation(
+    folder, tmp_path_factory, there, counts
+):
+    all_splits = tmp_path_factory.mktemp('splits')
+    for name in there.split():
+        (all_splits / name).mkdir()
         for label in ('cat', 'dog'):
-            (both / name / label).symlink_to(folder / label)
-    found = ImageFolder(path=str(both), classes=2, processor=of_images()).prepare(tmp_path_factory.mktemp('cache'))
-    assert [len(split.rows) for split in found.splits.values()] == [20, 20]
+            (all_splits / name / label).symlink_to(folder / label)
+    found = ImageFolder(path=str(all_splits), classes=2, processor=of_images()).prepare(
+        tmp_path_factory.mktemp('cache')
+    )
+    assert {name: len(split.rows) for name, split in found.splits.items()} == counts
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,21 @@ def test_validation_has_four_names(name):
     assert splits(f'train/a.txt {name}/b.txt more.txt')['validation'] == f'{name}/b.txt'
 
 
+@pytest.mark.parametrize(
+    'names',
+    [
+        'wiki.train.txt wiki.valid.txt wiki.test.txt',
+        'train-v1.1.jsonl dev-v1.1.jsonl test-v1.1.jsonl',
+        'en_ewt-ud-train.txt en_ewt-ud-dev.txt en_ewt-ud-test.txt',
+        'data/a.train-00000-of-00001.b.jsonl data/a.val.b.jsonl data/a.test-00000-of-00001.b.jsonl',
+    ],
+)
+def test_files_of_a_set_have_its_name_before_or_after_that_of_the_split(names):
+    assert splits(f'README.md {names} more.txt other.test.txt') == dict(
+        zip(('train', 'validation', 'test'), names.split(), strict=True)
+    )
+
+
 def test_a_folder_may_be_a_split():
     files = 'data/test/train.txt data/train/a/b.txt data/train/test.txt'
     assert splits(files) == {
@@ -53,6 +68,8 @@ def test_splits_of_the_folder_itself_are_before_those_below_it():
         'tests.txt training.txt test.md',
         'setup.py requirements/dev.txt requirements/test.txt',
         'test/a.txt other/b.txt',
+        'wiki.train.txt book.test.txt',
+        'how_to_test.txt a.txt',
     ],
 )
 def test_other_files_are_not_split_by_their_names(names):
@@ -67,6 +84,13 @@ def test_a_set_of_names_that_is_not_whole_is_refused(names):
         splits(names)
 
 
-def test_splits_in_several_folders_are_refused():
-    with pytest.raises(UserError, match='several folders have files named after splits: de, en; give the path of one'):
-        splits('de/train.txt de/test.txt en/train.txt en/test.txt')
+@pytest.mark.parametrize(
+    ('names', 'sets'),
+    [
+        ('de/train.txt de/test.txt en/train.txt en/test.txt', 'de, en'),
+        ('ptb.train.txt ptb.test.txt ptb.char.train.txt ptb.char.test.txt', r'ptb\.\*, ptb\.char\.\*'),
+    ],
+)
+def test_several_sets_of_splits_are_refused(names, sets):
+    with pytest.raises(UserError, match=f'several sets of files are named after splits: {sets}; give the path of a'):
+        splits(names)

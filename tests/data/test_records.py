@@ -211,15 +211,34 @@ def test_a_test_whose_answers_are_secret_is_no_split(tmp_path, caplog):
     assert 'so there is no test split' in caplog.text
 
 
+def test_without_a_file_for_validation_training_records_are_held_out(tmp_path):
+    folder = write(tmp_path, train_csv='a\n1\n2\n3\n4\n', test_csv='a\n5\n')
+    found = contents(open_records(None, str(folder), tmp_path, 0.5))
+    assert sorted(record['a'] for record in found['train'] + found['validation']) == ['1', '2', '3', '4']
+    assert found['train']
+    assert found['validation']
+    assert found['test'] == [{'a': '5'}]
+
+
+def test_files_of_a_folder_below_may_have_the_name_of_the_set(tmp_path):
+    words = 'a\tX\n'
+    for split in ('train', 'dev'):
+        write(tmp_path / 'data', **{f'en-ud-{split}_conll': words})
+    assert [*open_records(None, str(tmp_path), tmp_path, 0.5).splits] == ['train', 'validation']
+
+
 @pytest.mark.parametrize(
     ('files', 'message'),
     [
         (
             dict(train_csv='a'),
-            r'one file .* named validation\.\* or valid\.\* or val\.\* or dev\.\*, .*; there are train\.csv',
+            r'exactly one file must be named train\.\*, and one validation\.\* .*; there are train\.csv',
         ),
-        (dict(dev_csv='a', test_csv=''), r'named train\.\*, for train; there are dev\.csv, test\.csv'),
-        (dict(train_csv='a', train_tsv='a', dev_csv='a'), r'for train; there are train\.csv, train\.tsv'),
+        (dict(dev_csv='a', test_csv=''), r'dev\.csv, test\.csv: named after a split, and there is not both'),
+        (
+            dict(train_csv='a', train_tsv='a', dev_csv='a'),
+            r'exactly one .*; there are dev\.csv, train\.csv, train\.tsv',
+        ),
         (dict(train_parquet=''), 'there are none'),
     ],
 )

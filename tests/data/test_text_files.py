@@ -89,6 +89,12 @@ def test_a_small_folder_leaves_no_split_empty(tmp_path, validation):
     assert sorted(map(len, plan.values())) == [1, 1]
 
 
+@pytest.mark.parametrize('ending', ['raw', 'tokens'])
+def test_wikitext_has_splits_by_the_names_of_its_files(tmp_path, ending):
+    _write(tmp_path, **{f'wiki_{split}_{ending}': split for split in ('train', 'valid', 'test')})
+    assert _texts(plan_documents(tmp_path, 0.5)) == {'train': ['train'], 'validation': ['valid'], 'test': ['test']}
+
+
 @pytest.mark.parametrize('name', ['validation_txt', 'valid_txt', 'val_txt', 'Val_txt_gz'])
 def test_files_named_after_the_splits_are_the_splits(tmp_path, caplog, name):
     text = gzip.compress(b'to check') if name.endswith('gz') else 'to check'

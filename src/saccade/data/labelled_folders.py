@@ -1,9 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files in folders named after their classes, in two splits.
+"""Files in folders named after their classes.
 
-PATH/CLASS/*                    a fraction of each class is held out; or
-PATH/train/CLASS/*              with PATH/validation, valid, val or test next to it
+PATH/CLASS/*                    a fraction of each class is held out for validation; or
+PATH/train/CLASS/*              with PATH/validation (valid, val or dev), PATH/test or both next to it, in any case
+
+Without a folder for validation, a fraction of each class of PATH/train is held out. Files of PATH/test are used neither
+for training nor for choosing a checkpoint.
 
 Hidden files and folders, and leftovers of editors and systems, are neither classes nor examples.
 """
@@ -19,12 +22,12 @@ from jaxtyping import Int
 
 from saccade.data.cache import digest
 from saccade.data.corpus.files import visible_files
+from saccade.data.corpus.named_splits import NAMES
 from saccade.data.encoder.names import Names
 from saccade.data.stratified import stratified
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
-_HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders next to 'train'; the first that exists is used
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class LabelledFiles:
 def labelled_splits(
     folder: Path, endings: Collection[str], what: str, classes: int, validation: float
 ) -> tuple[Mapping[str, LabelledFiles], str]:
-    """Return the files of 'train' and 'validation', and a digest of their names and sizes.
+    """Return the files of 'train' and 'validation', and 'test' if there are any; and a digest of their names and sizes.
 
     Args:
         endings: endings of the files to read, in lower case.
@@ -52,15 +55,18 @@ def labelled_splits(
     """
     if not folder.is_dir():
         raise UserError(f'data.path: {folder}: there is no such folder')
-    aside = next((folder / name for name in _HELD_OUT if (folder / name).is_dir()), None)
-    if (folder / 'train').is_dir() and aside is not None:
-        splits = {'train': by_class(folder / 'train', endings, what), 'validation': by_class(aside, endings, what)}
-    else:
-        paths = by_class(folder, endings, what)
-        _, labels = np.unique([path.parent.name for path in paths], return_inverse=True)
+    below = {path.name.lower(): path for path in sorted(folder.iterdir()) if path.is_dir()}
+    there = {split: below[name] for split, names in NAMES.items() for name in reversed(names) if name in below}
+    if 'train' not in there or len(there) == 1:
+        there = {'train': folder}
+    splits = {split: by_class(place, endings, what) for split, place in there.items()}
+    if 'validation' not in splits:
+        _, labels = np.unique([path.parent.name for path in splits['train']], return_inverse=True)
         chosen = stratified(labels, validation)
-        parts = {'train': ~chosen, 'validation': chosen}
-        splits = {name: list(itertools.compress(paths, part)) for name, part in parts.items()}
+        splits |= {
+            split: list(itertools.compress(splits['train'], part))
+            for split, part in (('train', ~chosen), ('validation', chosen))
+        }
     names = Names.of((path.parent.name for path in splits['train']), classes)
     found = {
         split: LabelledFiles(

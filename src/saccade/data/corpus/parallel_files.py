@@ -8,18 +8,17 @@ corpus.de for the path 'corpus', whose pairs are split by a hash.
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from saccade.data.cache import digest
 from saccade.data.corpus.files import content_of, decoded, is_leftover
+from saccade.data.corpus.named_splits import NAMES
 from saccade.data.corpus.record_files import FileRecords, format_of
 from saccade.data.corpus.records import Records, held_apart
 from saccade.types import UserError
 
 _FORMAT = 1  # part of a digest; increase it when the files' pairs change
-_SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 _TEST = 'test'  # prefix of test files; each is a split
 
 Columns = tuple[str, str]
@@ -50,12 +49,12 @@ def open_parallel(path: Path, columns: Columns, validation: float) -> Records | 
 def _in_folder(folder: Path) -> dict[str, dict[str, Path]]:
     """Return the files of each split by language; a test split has its own name."""
     names = sorted({_stem(file) for file in _files(folder)})
-    splits = {split: [name for name in names if re.fullmatch(wanted, name)] for split, wanted in _SPLITS.items()}
+    splits = {split: [name for name in names if name in NAMES[split]] for split in ('train', 'validation')}
     if not any(splits.values()):
         return {}
     for split, found in splits.items():
         if len(found) != 1:
-            wanted = ' or '.join(f'{name}.*' for name in _SPLITS[split].split('|'))
+            wanted = ' or '.join(f'{name}.*' for name in NAMES[split])
             there = ', '.join(found or names)
             raise UserError(f'{folder}: the files for {split} must have one common name {wanted}; there are {there}')
     tests = [name for name in names if name.startswith(_TEST)]

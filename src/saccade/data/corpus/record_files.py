@@ -88,7 +88,7 @@ class FileRecords(Sequence[Record]):
 def format_of(path: Path) -> str:
     """Return the file's ending if records can be read from it, otherwise ''."""
     suffix = Path(path.name.lower().removesuffix('.gz')).suffix
-    return suffix if suffix in _FORMATS else ''
+    return suffix if suffix in FORMATS else ''
 
 
 def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
@@ -105,9 +105,9 @@ def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
     if not path.exists():
         raise missing(path)
     if not format_of(path):
-        raise UserError(f'{path}: records are read from files ending in {", ".join(_FORMATS)}, optionally with .gz')
+        raise UserError(f'{path}: records are read from files ending in {", ".join(FORMATS)}, optionally with .gz')
     content = content_of(path)
-    numbered = list(_FORMATS[format_of(path)](decoded(content, path), path, columns))
+    numbered = list(FORMATS[format_of(path)](decoded(content, path), path, columns))
     if not numbered:
         raise UserError(f'{path}: has no records')
     name = digest(format_of(path), hashlib.sha256(content).hexdigest(), _unnamed(columns))
@@ -292,7 +292,7 @@ def _fields(line: str) -> list[str]:
     return [field.strip(' ') for field in line.split('\t')] if '\t' in line else re.split(' +', line)
 
 
-_FORMATS: Mapping[str, Callable[[str, Path, Sequence[str]], Numbered]] = {
+FORMATS: Mapping[str, Callable[[str, Path, Sequence[str]], Numbered]] = {
     **dict.fromkeys(DIALECTS, _separated),
     '.jsonl': _json_lines,
     '.conll': _words,

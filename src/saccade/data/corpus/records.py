@@ -3,13 +3,13 @@
 """Records for training and evaluation, from the user's files or from a TFDS dataset.
 
 The records of a single file are split by a hash of each record, or of each protein's sequence. In a folder the files
-are named after the splits: train.csv and validation.csv, valid.csv, val.csv or dev.csv, or with another ending of
-`record_files`. A test.csv is a split that is used neither for training nor for choosing a checkpoint.
+are named after the splits, as in `named_splits`, one a split: train.csv and dev.csv, or with another ending of
+`record_files`. A test.csv is a split that is used neither for training nor for choosing a checkpoint; without a file
+for validation, records of train.csv are held out.
 """
 
 import json
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +21,10 @@ from saccade.data.cache import digest
 from saccade.data.corpus.dataset import Picked, dataset_digest, other_tests, pick, require_source
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.fasta import ENDINGS
-from saccade.data.corpus.files import is_leftover
+from saccade.data.corpus.files import visible_files
+from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.record_files import (
+    FORMATS,
     FileRecords,
     MissingColumnError,
     Record,
@@ -31,12 +33,12 @@ from saccade.data.corpus.record_files import (
     require_columns,
 )
 from saccade.data.dataset_base import DatasetSource
+from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
 
 _FORMAT = 1  # part of a digest; increase it when the records read from a file change
 _LOG = logging.getLogger(__name__)
-_SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 
 
 @runtime_checkable
@@ -108,9 +110,8 @@ def open_records(
 
         return _of_dataset(there.name, opened(there), validation, columns, tests)
     if there.is_dir():
-        return _of_folder(there, columns)
-    by = ('sequence',) if format_of(there) in ENDINGS else ()
-    return held_apart(read_records(there, columns), validation, by)
+        return _of_folder(there, validation, columns)
+    return held_apart(read_records(there, columns), validation, _told_by(there))
 
 
 def _open_named(name: str, cache: Path) -> tuple['tensorflow_datasets.core.DatasetBuilder', Mapping[str, str]]:
@@ -156,15 +157,33 @@ def _of_dataset(
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 
 
-def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
-    files = {split: _file_of(folder, split, names) for split, names in _SPLITS.items()}
-    splits = {split: read_records(file, columns) for split, file in files.items()}
-    if any(re.match(r'test\.', file.name, re.IGNORECASE) for file in _files(folder)):
+def _of_folder(folder: Path, validation: float, columns: Sequence[str]) -> Records:
+    files = [file for file in visible_files(folder) if format_of(file)]
+    named = {split: chosen for split, chosen in named_splits(folder, files, FORMATS).items() if chosen}
+    if not named or any(len(chosen) > 1 for chosen in named.values()):
+        there = listed([file.relative_to(folder).as_posix() for file in files]) or 'none'
+        raise UserError(
+            f'{folder}: exactly one file must be named train.*, and one validation.* (valid, val or dev) or test.*; '
+            f'there are {there}; for records that are not split, give the path of one file'
+        )
+    splits = {split: read_records(file, columns) for split, (file,) in named.items() if split != 'test'}
+    digests = {split: records.digest for split, records in splits.items()}
+    if 'validation' not in splits:
+        held = held_apart(splits['train'], validation, _told_by(splits['train'].path))
+        splits, digests = dict(held.splits), {'train': held.digest}
+    if 'test' in named:
         try:
-            splits['test'] = read_records(_file_of(folder, 'test', 'test'), columns)
+            splits['test'] = read_records(*named['test'], columns)
         except MissingColumnError as error:  # hidden answers, as in many competitions
             _LOG.warning('%s; so there is no test split', error)
-    return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
+        else:
+            digests['test'] = splits['test'].digest
+    return Records(splits, digest(_FORMAT, digests))
+
+
+def _told_by(path: Path) -> Sequence[str]:
+    """Return the columns that tell whether two records are equal; all if empty."""
+    return ('sequence',) if format_of(path) in ENDINGS else ()
 
 
 def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) -> Records:
@@ -183,25 +202,6 @@ def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) 
         'validation': records.only([id in chosen for id in ids]),
     }
     return Records(splits, digest(_FORMAT, records.digest, validation))
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if format_of(file) and not is_leftover(file.name))
-
-
-def _file_of(folder: Path, split: str, names: str) -> Path:
-    """Return the file of a folder that is named after a split.
-
-    Raises:
-        UserError: there is none, or more than one.
-    """
-    files = _files(folder)
-    named = [file for file in files if re.match(rf'({names})\.', file.name, re.IGNORECASE)]
-    if len(named) != 1:
-        wanted = ' or '.join(f'{name}.*' for name in names.split('|'))
-        there = ', '.join(file.name for file in named or files) or 'none'
-        raise UserError(f'{folder}: exactly one file must be named {wanted}, for {split}; there are {there}')
-    return named[0]
 
 
 def _plain(feature: Any, value: Any) -> Any:

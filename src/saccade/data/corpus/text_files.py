@@ -25,6 +25,7 @@ from saccade.progress import counted
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
+_NAMED = ('.txt', '.raw', '.tokens')  # endings of files that may be named after splits, such as WikiText's
 _FORMAT = '1.0.0'  # part of a fingerprint; increase it when the text read from files changes
 
 
@@ -109,7 +110,7 @@ def _range(file: TextFile, start: int, stop: int) -> Piece:
 def _plan_folder(folder: Path, validation: float) -> Plan:
     """Split by file names if files are named after the splits; hold out documents by a draw of each otherwise."""
     files = visible_files(folder)
-    named = named_splits(folder, files, ('.txt',))
+    named = named_splits(folder, files, _NAMED)
     found = {split: pieces_of(folder, chosen) for split, chosen in (named or {'train': files}).items()}
     if not named.get('validation'):
         found |= _held_apart(found['train'], validation, bool(named))
