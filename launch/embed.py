@@ -72,7 +72,8 @@ def main(overrides: list[str]) -> None:
     found: list[CosineComparison | Neighbours] = []
     if TEXT.value:
         texts = [embedder.embed(text) for text in TEXT.value]
-        pool = getattr(pools, POOL.value) if POOL.value else pools.mean if WORD.value else trained.pool or pools.mean
+        asked = POOL.value or (WORD.value and 'mean')
+        pool = getattr(pools, asked) if asked else trained.sentence.pool or pools.mean
         compared = CosineComparison.of(texts, pool, WORD.value)
         found.append(compared)
         if OUT.value:

@@ -48,6 +48,23 @@ ENCODERS = {
 FREE = ('kernel', 'kernel_init', 'output_init', 'query_init', 'embedding_init', 'head_init', 'table_init')
 
 
+@pytest.mark.parametrize(
+    ('given', 'tied', 'model'),
+    [
+        ({**LLAMA_CONFIG, 'model_type': 'llama', 'architectures': ['LlamaModel']}, False, 'encoder'),
+        ({**LLAMA_CONFIG, 'model_type': 'llama', 'architectures': ['LlamaModel']}, True, 'decoder'),
+        ({**GPT2_CONFIG, 'model_type': 'gpt2', 'architectures': ['GPT2Model']}, None, 'decoder'),
+        ({**GPT2_CONFIG, 'model_type': 'gpt2', 'architectures': ['GPT2Model']}, False, 'encoder'),
+    ],
+)
+def test_a_decoder_without_an_output_layer_is_an_encoder_unless_the_embedding_is_one(tmp_path, given, tied, model):
+    found = given if tied is None else given | {'tie_word_embeddings': tied}
+    (tmp_path / 'config.json').write_text(json.dumps(found))
+    spec = spec_of(tmp_path)
+    assert spec['use'] == f'model.{model}:{model.capitalize()}'
+    assert spec['block']['mixer']['mask'] == {'use': 'ops.mask:Causal'}
+
+
 def config(name: str, kind: str = 'causal_lm') -> Any:
     return run_file('config', str(CONFIGS / kind / f'{name}.py'), 'get_config')[0]
 

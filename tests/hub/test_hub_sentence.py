@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling by the modules of a sentence encoder's folder: obeyed, or refused by its name."""
+"""Settings of a sentence encoder's folder: obeyed, refused by their names, or named in a warning; and written."""
 
 import json
 import re
 
 import pytest
 
-from saccade.hub.sentence import pooling_in
+from saccade.hub.sentence import POOLS, SentenceSettings
 from saccade.ops import pool
 from saccade.types import UserError
 
@@ -33,11 +33,11 @@ MODES = [
 
 @pytest.mark.parametrize(('config', 'wanted'), MODES)
 def test_the_pooling_that_the_folder_names(tmp_path, config, wanted):
-    assert pooling_in(write(tmp_path, config, 'Normalize')) is wanted
+    assert SentenceSettings.of_folder(write(tmp_path, config, 'Normalize')) == SentenceSettings(wanted)
 
 
 def test_without_modules_it_is_the_mean(tmp_path):
-    assert pooling_in(tmp_path) is pool.mean
+    assert SentenceSettings.of_folder(tmp_path) == SentenceSettings(pool.mean)
 
 
 REFUSED = [
@@ -52,12 +52,12 @@ REFUSED = [
 @pytest.mark.parametrize(('config', 'words'), REFUSED)
 def test_a_pooling_that_is_not_supported_is_named(tmp_path, config, words):
     with pytest.raises(UserError, match=f'^{re.escape(str(tmp_path))}/1_Pooling/config.json: {words}'):
-        pooling_in(write(tmp_path, config))
+        SentenceSettings.of_folder(write(tmp_path, config))
 
 
 def test_a_module_that_is_not_supported_is_named(tmp_path):
     with pytest.raises(UserError, match=r'modules\.json: Transformer, Pooling, Dense: not supported; only Transformer'):
-        pooling_in(write(tmp_path, {}, 'Dense'))
+        SentenceSettings.of_folder(write(tmp_path, {}, 'Dense'))
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,42 @@ def test_a_module_that_is_not_supported_is_named(tmp_path):
 def test_damaged_modules_are_one_line(tmp_path, text, words):
     (tmp_path / 'modules.json').write_text(text)
     with pytest.raises(UserError, match=rf'modules\.json: {words}'):
-        pooling_in(tmp_path)
+        SentenceSettings.of_folder(tmp_path)
+
+
+def test_the_length_of_a_text(tmp_path):
+    (tmp_path / 'tokenizer_config.json').write_text('{"model_max_length": 1e30}')
+    assert SentenceSettings.of_folder(tmp_path).length > 1 << 20
+    (tmp_path / 'sentence_distilbert_config.json').write_text('{"max_seq_length": null}')
+    (tmp_path / 'tokenizer_config.json').write_text('{"model_max_length": 512}')
+    assert SentenceSettings.of_folder(tmp_path).length == 512
+    (tmp_path / 'sentence_distilbert_config.json').write_text('{"max_seq_length": 128}')
+    assert SentenceSettings.of_folder(tmp_path).length == 128
+
+
+@pytest.mark.parametrize('length', ['0', '-1', 'true', '"128"', 'NaN'])
+def test_a_length_that_is_none_is_refused(tmp_path, length):
+    (tmp_path / 'sentence_bert_config.json').write_text(f'{{"max_seq_length": {length}}}')
+    with pytest.raises(UserError, match=r'sentence_bert_config\.json: max_seq_length must be a positive number, not'):
+        SentenceSettings.of_folder(tmp_path)
+
+
+def test_settings_that_are_not_applied_are_named_in_a_warning(tmp_path, caplog):
+    prompts = tmp_path / 'config_sentence_transformers.json'
+    prompts.write_text('{"prompts": {"query": "", "document": ""}}')
+    SentenceSettings.of_folder(tmp_path)
+    assert not caplog.text
+    prompts.write_text('{"prompts": {"query": "query: ", "document": ""}}')
+    (tmp_path / 'sentence_bert_config.json').write_text('{"do_lower_case": true}')
+    SentenceSettings.of_folder(tmp_path)
+    assert "prompts are not added; write them before the texts: query 'query: '" in caplog.text
+    assert 'do_lower_case: texts are not changed' in caplog.text
+
+
+@pytest.mark.parametrize('pooling', POOLS.values())
+def test_written_settings_are_read_again(tmp_path, pooling):
+    settings = SentenceSettings(pooling, 128)
+    for name, text in settings.files(32).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert SentenceSettings.of_folder(tmp_path) == settings

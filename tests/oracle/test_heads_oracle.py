@@ -42,10 +42,12 @@ FAMILIES = {
 
 
 def model_of(architecture: str) -> Any:
-    """A random model of transformers with a head."""
-    case = CASES[FAMILIES[architecture]]
-    labels = {} if architecture.endswith('ForQuestionAnswering') else {'num_labels': 5}
-    return random_model(replace(case, name=architecture), case.config({'eos_token_id': END, **labels}))
+    """A random model of transformers with a head; or a decoder without an output layer, which no embedding gives it."""
+    name = FAMILIES[architecture]
+    changes = {} if architecture.endswith('ForQuestionAnswering') else {'num_labels': 5}
+    if architecture.endswith('Model') and find_family(name).template['use'] == 'model.decoder:Decoder':
+        changes['tie_word_embeddings'] = False
+    return random_model(replace(CASES[name], name=architecture), CASES[name].config({'eos_token_id': END, **changes}))
 
 
 def scores(output: Any) -> np.ndarray:

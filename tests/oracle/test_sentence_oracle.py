@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of texts by a folder in the layout of sentence-transformers: the last layer of transformers, pooled."""
+"""Vectors of texts by folders of sentence-transformers, as the library computes them; and by exported runs."""
 
 import json
+import random
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 
 from saccade.decode.embed import Embedder
 from saccade.decode.search import SearchCorpus
+from saccade.hub.sentence import POOLS
 from saccade.train.searching import SearchOptions, open_search
 from saccade.train.trained import open_trained
 
@@ -19,27 +23,27 @@ with warnings.catch_warnings():
     # What these libraries warn of as they are imported is not ours to mend.
     warnings.simplefilter('ignore')
     transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+    sentences = pytest.importorskip(
+        'sentence_transformers', reason='the oracle extra is not installed: sentence-transformers'
+    )
     import published
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 
+ROOT = Path(__file__).parents[2]
 TOLERANCE = 1e-4
-LEAST_DIFFERENCE = 1e-2  # of vectors by different poolings
-TEXTS = ['The cat sat on the mat', 'a dog', 'the dog ran after the cat; both were tired']
-# By the definitions of sentence-transformers: of the last layer [B T D] and the attention mask [B T 1].
-POOLS = {
-    'mean_tokens': lambda x, mask: (x * mask).sum(1) / mask.sum(1),
-    'cls_token': lambda x, mask: x[:, 0],
-    'max_tokens': lambda x, mask: x.masked_fill(mask == 0, -1e9).max(1).values,
-    'lasttoken': lambda x, mask: x[torch.arange(len(x)), mask[..., 0].sum(1).long() - 1],
-}
+LEAST_DIFFERENCE = 1e-2  # of vectors by different poolings, or of a text and the same cut
+LONG = 'The dog ran after the cat; both were tired.'
+TEXTS = ['The cat sat on the mat', 'a dog', LONG]
+LENGTH = 8  # tokens; LONG has more, and the others fewer
 CASES = [
-    *(('bert', mode) for mode in (None, *POOLS)), ('roberta', None), ('albert', 'mean_tokens'),
-    ('distilbert', 'cls_token'), ('qwen2', 'lasttoken'), ('qwen2', 'mean_tokens'),
+    *(('bert', mode) for mode in (None, *POOLS)), ('roberta', None), ('albert', 'mean'), ('distilbert', 'cls'),
+    ('qwen2', 'lasttoken'), ('qwen2', 'mean'),
 ]  # fmt: skip
 
 
-def sentence_folder(folder: Path, family: str, mode: str | None) -> Path:
+def sentence_folder(folder: Path, family: str, mode: str | None, length: int | None = None) -> Path:
     """A folder whose model has the pooler of its class, and modules of sentence-transformers unless `mode` is None."""
     tokenizer = published.TOKENIZERS['bert' if family == 'distilbert' else family]()
     made = published.model_of(family, tokenizer, 3)
@@ -49,48 +53,106 @@ def sentence_folder(folder: Path, family: str, mode: str | None) -> Path:
         made = base
     made.save_pretrained(folder)
     tokenizer.padding_side = 'right'
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     tokenizer.save_pretrained(folder)
     if mode:
-        kinds = 'Transformer', 'Pooling', 'Normalize'
-        modules = [{'idx': at, 'type': f'sentence_transformers.models.{kind}'} for at, kind in enumerate(kinds)]
-        (folder / 'modules.json').write_text(json.dumps(modules))
-        (folder / '1_Pooling').mkdir()
-        flags = {f'pooling_mode_{each}': each == mode for each in POOLS}
-        (folder / '1_Pooling/config.json').write_text(json.dumps({'word_embedding_dimension': 32, **flags}))
+        read = Transformer(str(folder), max_seq_length=length)
+        model = sentences.SentenceTransformer(
+            modules=[read, Pooling(read.get_embedding_dimension(), mode), Normalize()], device='cpu'
+        )
+        model.save(str(folder))
     return folder
 
 
+def their_vectors(folder: Path) -> np.ndarray:
+    return sentences.SentenceTransformer(str(folder), device='cpu').encode(TEXTS, normalize_embeddings=True)
+
+
+def our_vectors(folder: Path, index: Path) -> np.ndarray:
+    """The vectors of a search, which are those of its index."""
+    corpus = index.with_suffix('.txt')
+    corpus.write_text('\n'.join(TEXTS))
+    options = SearchOptions(None, str(folder), 'latest', '', str(index), 2, 'float32')
+    encoder, found = open_search(options, SearchCorpus.read(corpus))
+    np.testing.assert_allclose(found.vectors, encoder.encode(TEXTS), atol=TOLERANCE)
+    return np.asarray(found.vectors)
+
+
+def embedded(folder: Path, pool) -> np.ndarray:
+    trained = open_trained(init_from=str(folder))
+    embedder = Embedder(trained.model, trained.params, trained.tokenizer, None)
+    vectors = np.stack([embedder.embed(text).pooled(pool or trained.sentence.pool) for text in TEXTS])
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
 def test_an_index_by_another_pooling_is_rebuilt(tmp_path, caplog):
-    folder = sentence_folder(tmp_path / 'model', 'bert', 'mean_tokens')
-    (tmp_path / 'corpus.txt').write_text('\n'.join(TEXTS))
-    options = SearchOptions(None, str(folder), 'latest', '', str(tmp_path / 'index'), 2, 'float32')
-    _, before = open_search(options, SearchCorpus.read(tmp_path / 'corpus.txt'))
+    folder = sentence_folder(tmp_path / 'model', 'bert', 'mean')
+    before = our_vectors(folder, tmp_path / 'index')
     (folder / '1_Pooling/config.json').write_text('{"pooling_mode": "cls"}')
-    _, after = open_search(options, SearchCorpus.read(tmp_path / 'corpus.txt'))
+    after = our_vectors(folder, tmp_path / 'index')
     assert 'is of another model' in caplog.text
-    assert np.abs(before.vectors - after.vectors).max() > LEAST_DIFFERENCE
+    assert np.abs(before - after).max() > LEAST_DIFFERENCE
 
 
 @pytest.mark.parametrize(('family', 'mode'), CASES)
 def test_the_vectors_of_texts(family, mode, tmp_path):
     folder = sentence_folder(tmp_path / 'model', family, mode)
-    model, tokenizer = (each.from_pretrained(folder) for each in (transformers.AutoModel, transformers.AutoTokenizer))
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    read = tokenizer(TEXTS, padding=True, return_tensors='pt')
-    with torch.no_grad():
-        states = model(**read).last_hidden_state
-    vectors = {name: pool(states, read['attention_mask'][..., None]) for name, pool in POOLS.items()}
-    units = {name: (each / each.norm(dim=-1, keepdim=True)).numpy() for name, each in vectors.items()}
-    wanted = units.pop(mode or 'mean_tokens')
-    for name, other in units.items():
-        assert np.abs(other - wanted).max() > LEAST_DIFFERENCE, name
+    wanted = their_vectors(folder)
+    np.testing.assert_allclose(our_vectors(folder, tmp_path / 'index'), wanted, atol=TOLERANCE)
+    np.testing.assert_allclose(embedded(folder, None), wanted, atol=TOLERANCE)
+    for name, pool in POOLS.items():
+        if name != (mode or 'mean'):
+            assert np.abs(embedded(folder, pool) - wanted).max() > LEAST_DIFFERENCE, name
 
-    (tmp_path / 'corpus.txt').write_text('\n'.join(TEXTS))
-    options = SearchOptions(None, str(folder), 'latest', '', str(tmp_path / 'index'), 2, 'float32')
-    encoder, index = open_search(options, SearchCorpus.read(tmp_path / 'corpus.txt'))
-    np.testing.assert_allclose(encoder.encode(TEXTS), wanted, atol=TOLERANCE)
-    np.testing.assert_allclose(index.vectors, wanted, atol=TOLERANCE)
-    trained = open_trained(init_from=str(folder))
-    embedder = Embedder(trained.model, trained.params, trained.tokenizer, None)
-    embedded = np.stack([embedder.embed(text).pooled(trained.pool) for text in TEXTS])
-    np.testing.assert_allclose(embedded / np.linalg.norm(embedded, axis=-1, keepdims=True), wanted, atol=TOLERANCE)
+
+@pytest.mark.parametrize('file', ['sentence_bert_config.json', 'sentence_roberta_config.json', 'tokenizer_config.json'])
+def test_texts_are_cut_at_the_length_of_the_folder(tmp_path, file):
+    """The library writes the length to tokenizer_config.json; older releases wrote it to a file of their own."""
+    whole = their_vectors(sentence_folder(tmp_path / 'whole', 'bert', 'mean'))
+    folder = sentence_folder(tmp_path / 'model', 'bert', 'mean', LENGTH)
+    wanted = their_vectors(folder)
+    if file != 'tokenizer_config.json':
+        (folder / 'sentence_bert_config.json').unlink()
+        (folder / file).write_text(json.dumps({'max_seq_length': LENGTH, 'do_lower_case': False}))
+        config = json.loads((folder / 'tokenizer_config.json').read_text())
+        (folder / 'tokenizer_config.json').write_text(json.dumps(config | {'model_max_length': published.CONTEXT}))
+    np.testing.assert_allclose(our_vectors(folder, tmp_path / 'index'), wanted, atol=TOLERANCE)
+    changed = np.abs(wanted - whole).max(axis=-1)
+    assert (changed[:2] < TOLERANCE).all()
+    assert changed[2] > LEAST_DIFFERENCE
+
+
+@pytest.mark.parametrize(
+    ('family', 'mode', 'architecture'),
+    [('bert', 'max', 'BertModel'), ('gpt2', 'mean', 'GPT2Model'), ('qwen2', 'lasttoken', 'Qwen2Model')],
+)
+def test_a_trained_sentence_encoder_is_exported_with_its_pooling(family, mode, architecture, tmp_path):
+    base, run, out = (tmp_path / name for name in ('base', 'run', 'out'))
+    tokenizer = published.TOKENIZERS[family]()
+    published.model_of(family, tokenizer, 3).save_pretrained(base)
+    tokenizer.save_pretrained(base)
+    generator, words = random.Random(0), ['cat', 'dog', 'mat', 'tired', 'text', 'pieces', 'numbered', 'tokenizer']
+    drawn = [generator.sample(words, 4) for _ in range(40)]
+    rows = [{'first': ' '.join(each), 'second': ' '.join(reversed(each))} for each in drawn]
+    (tmp_path / 'pairs.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    launch(
+        'train', f'--config={ROOT}/experiments/pairs/sentence_bert.py', f'--workdir={run}',
+        f'--config.init_from={base}', f'--config.data.path={tmp_path}/pairs.jsonl', '--config.data.text=first',
+        '--config.data.pair=second', '--config.data.context_length=32', '--config.batch_size=4', '--config.steps=2',
+        f"--config.model.heads.pooled.pool={{'use': 'ops.pool:{POOLS[mode].__name__}'}}",
+    )  # fmt: skip
+    assert f'{architecture} ({family})' in launch('export', f'--workdir={run}', f'--out={out}')
+    (tmp_path / 'texts.txt').write_text('\n'.join(TEXTS))
+    options = SearchOptions(str(run), None, 'latest', '', str(tmp_path / 'own'), 2, 'float32')
+    _, own = open_search(options, SearchCorpus.read(tmp_path / 'texts.txt'))
+    assert np.abs(own.vectors[0] - own.vectors[1]).max() > LEAST_DIFFERENCE
+    np.testing.assert_allclose(their_vectors(out), own.vectors, atol=TOLERANCE)
+    np.testing.assert_allclose(our_vectors(out, tmp_path / 'index'), own.vectors, atol=TOLERANCE)
+
+
+def launch(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / f'launch/{name}.py'), *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

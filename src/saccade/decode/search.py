@@ -88,6 +88,7 @@ class SentenceEncoder:
     Attributes:
         rows: number of texts per batch.
         read: function of the model, its parameters and a batch of rows [B T]; returns an array [B ...].
+        length: tokens of a text at most, with special ones; None for the context of the model.
 
     Raises:
         UserError: the model has no layers that read a text.
@@ -98,6 +99,7 @@ class SentenceEncoder:
     tokenizer: Tokenizer
     rows: int = ENCODED
     read: Callable[[Any, Params, dict[str, Array]], Float[Array, 'B ...']] = sentence_vectors
+    length: int | None = None
 
     def __post_init__(self) -> None:
         if not hasattr(self.model, 'layers'):
@@ -109,8 +111,9 @@ class SentenceEncoder:
     @property
     def room(self) -> int:
         """Maximum number of tokens of a text; the rest is cut off."""
-        layout = TextLayout.of(self.model, self.tokenizer)
-        return layout.room - len(layout.begins) - len(layout.ends)
+        layout, context = TextLayout.of(self.model, self.tokenizer), self.model.context_length
+        cut = context - min(context, self.length or context)
+        return max(layout.room - len(layout.begins) - len(layout.ends) - cut, 0)
 
     def encode(self, texts: Sequence[str]) -> Float[np.ndarray, '_ ...']:
         """Return the vectors of texts, in order; with the default of `read`, of norm 1.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of decoders, and of those with layer norms and two-layer MLPs: GPT-2, GPT-NeoX, OPT and Phi."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,16 +18,20 @@ _NO_HEADS: dict[str, tuple[Head, ...]] = {}
 def family(
     template: Mapping[str, Any],
     weights: tuple[Weight, ...],
+    architecture: str,
     heads: Mapping[str, tuple[Head, ...]] = _NO_HEADS,
+    base: str = '',
     **more: Any,
 ) -> Family:
     """Return a family of decoders, whose output layer may be stored next to the embedding that it is tied to.
 
-    Args: template; weights; heads, by architecture; more, other fields of `Family`.
+    Args: template; weights; architecture, as 'Qwen2ForCausalLM'; heads, by architecture; base, the architecture without
+        the output layer, if it is not like 'Qwen2Model'; more, other fields of `Family`.
     """
     theirs = {weight.ours[0]: weight.theirs for weight in weights}
+    heads = {base or re.sub('(ForCausalLM|LMHeadModel)$', 'Model', architecture): (), **heads}
     fields = {'copies': {theirs['head']: theirs['embedding']}, 'trunks': dict.fromkeys(heads, reading(template))}
-    return Family(template, weights, heads=heads, **{**fields, **more})
+    return Family(template, weights, architecture=architecture, heads=heads, **{**fields, **more})
 
 
 def template(norm: Any, block: Any, words: Words = _BERT, **others: Any) -> dict[str, Any]:

@@ -114,6 +114,8 @@ def _candidate(
     place, heads = Place('config.model'), dict(dict(model.arguments).get('heads', ()))
     trunk = model.replace(heads=()) if family.heads and heads else model
     fitting = {name: own for name, own in family.architectures.items() if {head.name for head in own} == heads.keys()}
+    if not (heads or fitting):  # a pooler without scores is written as zeros
+        fitting = {name: own for name, own in family.heads.items() if all(_is_pooler(head) for head in own)}
     lacks = []
     if family.heads and not fitting:
         there = ' and '.join(sorted(heads)) or 'none'
@@ -142,7 +144,12 @@ def _candidate(
 def _of_heads(own: tuple[Head, ...], heads: Mapping[str, Part]) -> Iterator[Written | str]:
     """Yield the settings and messages of the heads of a model. Args: own, the family's heads of the same names."""
     for head in own:
-        yield from written(head.template, heads[head.name], Place(f'config.model.heads.{head.name}'))
+        if head.name in heads:
+            yield from written(head.template, heads[head.name], Place(f'config.model.heads.{head.name}'))
+
+
+def _is_pooler(head: Head) -> bool:
+    return head.template.get('classes', 0) is None
 
 
 def _misfit(architecture: str, own: tuple[Head, ...], found: list[Written | str], ending: str) -> tuple[int, bool]:

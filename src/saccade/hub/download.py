@@ -8,13 +8,13 @@ import re
 from saccade import extras
 from saccade.data.tokenizer.file import FILES, NEIGHBOURS
 from saccade.data.tokenizer.tokenizer import TEMPLATE
-from saccade.hub.sentence import MODULES, POOLING
+from saccade.hub import sentence
 from saccade.hub.tensors import INDEX
 from saccade.types import UserError
 
 SCHEME = 'hf:'
 # Weights, and everything else that a folder is read for; `model*` leaves out a second copy in another layout.
-_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, MODULES, POOLING)
+_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, *sentence.FILES)
 _NAME = re.compile(r'[\w.-]+(/[\w.-]+)?')
 
 

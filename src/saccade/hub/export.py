@@ -65,7 +65,7 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
 
     Args:
         out: the folder, which must be missing or empty.
-        files: further files by name, with their text.
+        files: further files by name, which may be in a folder, with their text.
 
     Raises:
         UserError: no family can hold the model; the folder exists and is not empty, or cannot be written; a weight is
@@ -86,7 +86,9 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
                 _write(draft / 'generation_config.json', generation)
             write_tokenizer(draft, source.tokenizer, source.model, description.config)
         for name, text in (files or {}).items():
-            (draft / name).write_text(text)
+            file = draft / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
     return description
 
 

@@ -217,7 +217,15 @@ class Family:
     def named(self, config: Mapping[str, Any]) -> str:
         """Return the architecture that config.json names, or else the family's first."""
         named = (*read(config, 'architectures', list, []), *self.architectures)
-        return str(next(iter(named), ''))  # a family of layouts alone has none
+        name = str(next(iter(named), ''))  # a family of layouts alone has none
+        if name in self.trunks and not self.heads[name] and self._tied(config):
+            return self.architecture  # the output layer of a language model is its embedding
+        return name
+
+    def _tied(self, config: Mapping[str, Any]) -> bool:
+        return (
+            isinstance(self.template, Mapping) and filled({'tied': self.template.get('tied')}, config)['tied'] is True
+        )
 
     def prefix_with(self, heads: tuple[Head, ...]) -> str:
         """Return the prefix of the tensors of a model with these heads."""

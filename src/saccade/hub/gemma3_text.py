@@ -38,6 +38,7 @@ FAMILY = family(
         nullable=('sliding_window',),
     ),
     heads=of_decoder('Gemma3Text', SEQUENCES),
+    base='Gemma3TextModel',
     weights=(*SANDWICH, *QUERY_KEY_NORMS),
     tokens={'bos_token_id': 2, 'eos_token_id': 1, 'pad_token_id': 0},
 )

@@ -92,4 +92,4 @@ def family(architecture: str, template: Mapping[str, Any], keys: Keys, **more: A
         'heads': of_decoder(architecture.removesuffix('ForCausalLM')),
         'outside': r'(lm_head|score|qa_outputs)\..*',
     }
-    return decoders(template, architecture=architecture, keys=keys, **{**fields, **more})
+    return decoders(template, **{'architecture': architecture, 'keys': keys, **fields, **more})

@@ -22,7 +22,7 @@ from saccade.hub.tensors import INDEX, SINGLE
 from saccade.types import UserError
 
 # Zeros in their place give the same outputs as a model without.
-_ABSENT = re.compile(r'(.*/)?(\w+_)?bias|types')
+_ABSENT = re.compile(r'(.*/)?(\w+_)?bias|types|pooled_head/hidden')
 _CODES = {'float32': 'F32', 'bfloat16': 'BF16', 'float16': 'F16'}
 
 
@@ -43,7 +43,7 @@ class Outgoing:
 def tensors_of(params: Mapping[str, Any], description: Description) -> Iterator[Outgoing]:
     """Yield the tensors of a model by their full names; the values of each are copied from the devices by `make`.
 
-    Biases and types of tokens that the model lacks are zeros.
+    Biases and types of tokens that the model lacks are zeros, as is a pooler that is not used.
 
     Args:
         params: our parameters by path.

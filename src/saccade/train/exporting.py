@@ -19,11 +19,13 @@ from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import TEMPLATE, Tokenizer
 from saccade.decode.generation import Generation
 from saccade.decode.rules import TokenRules
+from saccade.decode.search import has_sentence_head
 from saccade.hub.adapter import Adapter, Update
 from saccade.hub.describe import Description
 from saccade.hub.download import local, name_of
 from saccade.hub.export import Format, Source, export, export_adapter
 from saccade.hub.load import generation_in, model_type
+from saccade.hub.sentence import POOLS, SentenceSettings
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment
 from saccade.train.initial import Initial
@@ -65,6 +67,9 @@ def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form
     images = getattr(reads, 'images', reads)
     if isinstance(images, ImageProcessor):
         files['preprocessor_config.json'] = json.dumps(preprocessor_config(images), indent=2) + '\n'
+    if has_sentence_head(trained.model):
+        trained, pooling = _without_pooling(trained)
+        files |= pooling
     source = replace(opened.source(trained), ends=generation.rules.ends)
     return _found(trained, export(source, out, form, files), _count(trained.params))
 
@@ -157,6 +162,30 @@ def _generation_before(init_from: str, reads: Any) -> Generation:
         return Generation()
     ends = (found.end, *found.rules.ends)
     return replace(found, rules=TokenRules(ends=tuple(end for end in ends if end not in (None, reads.end))))
+
+
+def _without_pooling(trained: Trained) -> tuple[Trained, Mapping[str, str]]:
+    """Return the model without its heads, one of them a text's vector, and the files that name its pooling.
+
+    Warn if sentence-transformers has no such pooling: the model is then the same, and there are no files.
+    """
+    heads = dict(trained.model.heads)
+    head = heads.pop('pooled').values
+    known = {pool: f'ops.pool:{pool.__name__}' for pool in POOLS.values()}
+    pool = head.get('pool')
+    if pool is None or pool.target not in known or head['activation'] is not None:
+        _LOG.warning(
+            'config.model.heads.pooled: vectors of texts by what is exported are means, not those of the head: only '
+            'pooling by %s, without a hidden layer, is exported',
+            ', '.join(known.values()),
+        )
+        return trained, {}
+    for name in heads:
+        _LOG.warning('config.model.heads.%s, which vectors of texts do not need, is not exported', name)
+    model = {**trained.config['model'], 'heads': {}}
+    params = {name: value for name, value in trained.params.items() if name.removesuffix('_head') not in heads}
+    files = SentenceSettings(pool.target, trained.model.context_length).files(trained.model.width)
+    return replace(trained, model=build(model)(), params=params, config={**trained.config, 'model': model}), files
 
 
 def _without_heads(trained: Trained) -> Trained:

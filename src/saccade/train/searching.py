@@ -48,17 +48,19 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
     if not (asked.index or asked.workdir):
         raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
     trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype).only(asked.part)
-    read = partial(sentence_vectors, pool=trained.pool)
-    encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows, read)
+    read = partial(sentence_vectors, pool=trained.sentence.pool)
+    encoder = SentenceEncoder(
+        trained.model, trained.params, trained.tokenizer, asked.rows, read, trained.sentence.length
+    )
     default = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
     folder = expanded(asked.index) if asked.index else default
     return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
 
 
 def model_digest(trained: Trained) -> str:
-    """Return a digest that changes with the weights of a model, its architecture, its tokenizer and its pooling."""
-    pool = [] if trained.pool is None else [trained.pool.__name__]
-    settings = [trained.config['model'], trained.tokenizer.digest, *pool]
+    """Return a digest that changes with the weights of a model, its architecture, its tokenizer and its settings."""
+    pool, length = trained.sentence.pool, trained.sentence.length
+    settings = [trained.config['model'], trained.tokenizer.digest, *([pool.__name__, length] if pool else ())]
     found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for leaf in jax.tree.leaves(trained.params):
         found.update(np.asarray(leaf).tobytes())

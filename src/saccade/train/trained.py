@@ -4,7 +4,7 @@
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax.traverse_util import unflatten_dict
-from jaxtyping import Array
 
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.hub.download import advice, local
-from saccade.hub.sentence import pooling_in
+from saccade.hub.sentence import SentenceSettings
 from saccade.train.bucket import is_bucket
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
@@ -68,14 +67,14 @@ class Trained:
         reads = getattr(self.model, 'reads', 'no tokens')
         raise UserError(f'{Part(type(self.model)).name} reads {reads} in this run, and has no tokenizer for text')
 
-    @property
-    def pool(self) -> Callable[..., Array] | None:
-        """Pooling of the vector of a text in a Hugging Face folder; None for a run.
+    @functools.cached_property
+    def sentence(self) -> SentenceSettings:
+        """Settings of the vector of a text in a Hugging Face folder; the defaults for a run.
 
         Raises:
-            UserError: the folder names a pooling that is not supported.
+            UserError: the folder has settings that are not supported.
         """
-        return None if self.folder is None else pooling_in(self.folder)
+        return SentenceSettings() if self.folder is None else SentenceSettings.of_folder(self.folder)
 
     def only(self, part: str) -> 'Trained':
         """Return one of several models that were trained together; '' for the only one.
