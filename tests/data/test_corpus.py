@@ -242,17 +242,22 @@ def test_dataset_with_both_splits(tmp_path):
     assert corpus.name == 'saccade_toy_both'
 
 
-def test_test_split_serves_where_there_is_no_validation(tmp_path):
+def test_a_test_split_is_for_the_test_where_there_is_no_validation(tmp_path):
     texts = _texts(open_corpus('saccade_toy_tested', None, tmp_path))
-    assert all(text.startswith('test ') for text in texts['validation'])
+    assert {split: {text.split()[0] for text in found} for split, found in texts.items()} == {
+        'train': {'train'},
+        'validation': {'train'},
+        'test': {'test'},
+    }
 
 
-def test_validation_is_carved_from_train_where_there_is_nothing_else(tmp_path):
-    corpus = open_corpus('saccade_toy_whole', None, tmp_path, validation=0.2)
+@pytest.mark.parametrize('name', ['saccade_toy_whole', 'saccade_toy_tested'])
+def test_validation_is_carved_from_train_where_there_is_none(tmp_path, name):
+    corpus = open_corpus(name, None, tmp_path, validation=0.2)
     texts = _texts(corpus)
     assert sorted(texts['train'] + texts['validation']) == sorted(f'train {number} é' for number in range(50))
     assert 4 <= len(texts['validation']) <= 16
-    assert _texts(open_corpus('saccade_toy_whole', None, tmp_path, validation=0.2)) == texts
+    assert _texts(open_corpus(name, None, tmp_path, validation=0.2)) == texts
     assert not set(corpus.splits['train'].rows) & set(corpus.splits['validation'].rows)
 
 
@@ -260,8 +265,8 @@ def test_digest_of_a_dataset(tmp_path):
     digests = [
         open_corpus(name, None, tmp_path, validation).digest
         for name, validation in [
-            ('saccade_toy_tested', 0.1),
-            ('saccade_toy_tested', 0.2),
+            ('saccade_toy_both', 0.1),
+            ('saccade_toy_both', 0.2),
             ('saccade_toy_whole', 0.1),
             ('saccade_toy_whole', 0.2),
         ]

@@ -343,9 +343,17 @@ def test_splits_of_tests_are_opened_where_they_are_asked_for(tmp_path):
     assert found.digest != without.digest
 
 
+def test_without_a_validation_split_training_examples_are_held_out(tmp_path):
+    found = contents(open_records('saccade_toy_secret', None, tmp_path, 0.05))
+    assert {record['sentence'].split()[0] for record in found['train'] + found['validation']} == {'train'}
+    assert {record['sentence'].split()[0] for record in found['test']} == {'test'}
+    assert found['train']
+    assert found['validation']
+
+
 def test_a_class_that_is_kept_secret_is_none(tmp_path):
-    found = open_records('saccade_toy_secret', None, tmp_path, 0.5)
-    assert {record['label'] for record in contents(found)['validation']} == {None}
+    found = open_records('saccade_toy_secret', None, tmp_path, 0.05)
+    assert {record['label'] for record in contents(found)['test']} == {None}
 
 
 def test_a_prepared_folder_is_read_without_its_builder(tmp_path):

@@ -11,8 +11,6 @@ import numpy as np
 from saccade.data.cache import digest
 from saccade.types import UserError
 
-_HELD_OUT = ('validation', 'test')  # prefixes of evaluation splits; MNLI's have suffixes
-
 
 @dataclass(frozen=True, eq=False)
 class Picked(Sequence[Any]):
@@ -56,11 +54,17 @@ def require_source(name: str | None, path: str | None, validation: float) -> Non
         raise UserError(f'data.validation: {validation} is not a fraction between 0 and 1')
 
 
-def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float) -> dict[str, Picked]:
-    """Return the examples of 'train' and 'validation'.
+def pick(
+    name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float, tests: bool = False
+) -> dict[str, Picked]:
+    """Return the examples of 'train' and 'validation', and the test splits by name where they are asked for.
+
+    A test split is used neither for training nor for choosing a checkpoint: a dataset that has no validation split
+    gives a part of its training split, and its test splits too.
 
     Args:
-        validation: fraction of the examples for validation, if the dataset has no such split.
+        validation: fraction of the training examples for validation, if the dataset has no such split.
+        tests: return the test splits of a dataset with a validation split too; many have no answers.
 
     Raises:
         UserError: there is no training split, there are too few examples to split, or there is no random access.
@@ -68,9 +72,10 @@ def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validati
     splits = {split: Picked(source, range(len(source)), split) for split, source in sources(name, builder).items()}
     if 'train' not in splits:
         raise UserError(f"{name}: has no split 'train'; it has {', '.join(splits) or 'none'}")
-    held_out = [split for kind in _HELD_OUT for split in sorted(splits) if split.startswith(kind)]
+    tested = {split: found for split, found in splits.items() if split.startswith('test')}
+    held_out = sorted(split for split in splits if split.startswith('validation'))  # MNLI's have suffixes
     if held_out:
-        return {'train': splits['train'], 'validation': splits[held_out[0]]}
+        return {'train': splits['train'], 'validation': splits[held_out[0]], **(tested if tests else {})}
     # A hash of each example's index decides. Philox is one, and equal in every release of NumPy.
     train = splits['train']
     chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
@@ -78,20 +83,7 @@ def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validati
     for split, numbers in rows.items():
         if not len(numbers):
             raise UserError(f'{name}: {len(train)} examples leave none for {split}')
-    return {split: replace(train, rows=numbers) for split, numbers in rows.items()}
-
-
-def other_tests(
-    name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', picked: Mapping[str, Picked]
-) -> dict[str, Picked]:
-    """Return the test splits by name, except one that was taken for validation."""
-    taken = {each.split for each in picked.values()}
-    found = sources(name, builder).items()
-    return {
-        split: Picked(source, range(len(source)), split)
-        for split, source in found
-        if split.startswith('test') and split not in taken
-    }
+    return {split: replace(train, rows=numbers) for split, numbers in rows.items()} | tested
 
 
 def sources(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder') -> Mapping[str, Sequence[Mapping[str, Any]]]:

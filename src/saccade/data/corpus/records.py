@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from saccade.data.cache import digest
-from saccade.data.corpus.dataset import Picked, dataset_digest, other_tests, pick, require_source
+from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import visible_files
@@ -94,7 +94,7 @@ def open_records(
         cache: folder to prepare into.
         validation: fraction for validation, if there is no such split.
         columns: required columns. A .csv or .tsv whose columns are all requested by number has no header line.
-        tests: open a dataset's test splits too; many have no answers.
+        tests: open the test splits of a dataset with a validation split too; many have no answers.
 
     Raises:
         UserError: not exactly one of name and path is given, the records do not exist or cannot be read, or a column is
@@ -150,9 +150,7 @@ def _of_dataset(
 ) -> Records:
     features = builder.info.features
     require_columns(name, columns, features)
-    picked = pick(name, builder, validation)
-    if tests:
-        picked |= other_tests(name, builder, picked)
+    picked = pick(name, builder, validation, tests)
     splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 

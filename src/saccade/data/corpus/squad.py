@@ -112,7 +112,12 @@ def _open_dataset(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder',
     # Split by articles instead, or both splits would have questions about one context.
     source, split = picked['train'].source, picked['train'].split
     whole = PickedQuestions(source, range(len(source)), split)
-    return Inquiry(_by_title(name, whole, validation), dataset_digest(builder, validation))
+    tests = {
+        name: PickedQuestions(each.source, each.rows, each.split)
+        for name, each in picked.items()
+        if name not in ('train', 'validation')
+    }
+    return Inquiry(_by_title(name, whole, validation) | tests, dataset_digest(builder, validation))
 
 
 def _files(folder: Path) -> dict[str, Path]:
