@@ -234,7 +234,7 @@ def test_a_wrong_record_is_one_line_with_its_place(folder, tmp_path, wrong, mess
 
 
 def test_one_image_alone_leaves_none_for_validation(folder, tmp_path):
-    with pytest.raises(UserError, match='asks about one image'):
+    with pytest.raises(UserError, match='has one record by image; a validation split needs'):
         of_files(folder(record(0), record(0, question='and?'))).prepare(tmp_path / 'cache')
 
 

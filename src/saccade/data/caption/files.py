@@ -42,14 +42,12 @@ class CaptionFiles(CaptionedBase):
 
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         found = open_records(None, self.path, cache, self.validation, (self.image, self.caption))
-        there = expanded(self.path)
-        folder = there if there.is_dir() else there.parent
-        splits = {name: self._split(records, folder) for name, records in found.splits.items()}
+        splits = {name: self._split(records) for name, records in found.splits.items()}
         sizes = [[path.stat().st_size for path in split.images.paths] for split in splits.values()]
         return splits, digest(found.digest, sizes)
 
-    def _split(self, records: FileRecords, folder: Path) -> CaptionedImages:
-        paths = [folder / expanded(path) for path in strings(records, self.image)]
+    def _split(self, records: FileRecords) -> CaptionedImages:
+        paths = [records.path.parent / expanded(path) for path in strings(records, self.image)]
         for number, path in enumerate(paths):
             if not path.is_file():
                 raise UserError(f'{records.place(number)}: there is no image {path}')

@@ -84,6 +84,7 @@ def open_records(
     validation: float,
     columns: Sequence[str] = (),
     tests: bool = False,
+    by: Sequence[str] = (),
 ) -> Records:
     """Open records; prepare them first if necessary.
 
@@ -95,6 +96,7 @@ def open_records(
         validation: fraction for validation, if there is no such split.
         columns: required columns. A .csv or .tsv whose columns are all requested by number has no header line.
         tests: open the test splits of a dataset with a validation split too; many have no answers.
+        by: columns; records that are equal in these are in one split. Empty for all, or a protein's sequence.
 
     Raises:
         UserError: not exactly one of name and path is given, the records do not exist or cannot be read, or a column is
@@ -110,8 +112,8 @@ def open_records(
 
         return _of_dataset(there.name, opened(there), validation, columns, tests)
     if there.is_dir():
-        return _of_folder(there, validation, columns)
-    return held_apart(read_records(there, columns), validation, _told_by(there))
+        return _of_folder(there, validation, columns, by)
+    return held_apart(read_records(there, columns), validation, by)
 
 
 def _open_named(name: str, cache: Path) -> tuple['tensorflow_datasets.core.DatasetBuilder', Mapping[str, str]]:
@@ -155,7 +157,7 @@ def _of_dataset(
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 
 
-def _of_folder(folder: Path, validation: float, columns: Sequence[str]) -> Records:
+def _of_folder(folder: Path, validation: float, columns: Sequence[str], by: Sequence[str]) -> Records:
     files = [file for file in visible_files(folder) if format_of(file)]
     named = {split: chosen for split, chosen in named_splits(folder, files, FORMATS).items() if chosen}
     if not named or any(len(chosen) > 1 for chosen in named.values()):
@@ -167,7 +169,7 @@ def _of_folder(folder: Path, validation: float, columns: Sequence[str]) -> Recor
     splits = {split: read_records(file, columns) for split, (file,) in named.items() if split != 'test'}
     digests = {split: records.digest for split, records in splits.items()}
     if 'validation' not in splits:
-        held = held_apart(splits['train'], validation, _told_by(splits['train'].path))
+        held = held_apart(splits['train'], validation, by)
         splits, digests = dict(held.splits), {'train': held.digest}
     if 'test' in named:
         try:
@@ -179,22 +181,19 @@ def _of_folder(folder: Path, validation: float, columns: Sequence[str]) -> Recor
     return Records(splits, digest(_FORMAT, digests))
 
 
-def _told_by(path: Path) -> Sequence[str]:
-    """Return the columns that tell whether two records are equal; all if empty."""
-    return ('sequence',) if format_of(path) in ENDINGS else ()
-
-
 def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) -> Records:
-    """Split the records of a file by a hash of each record, or of its columns `by`.
+    """Split the records of a file by a hash of each record, or of its columns `by`, of a protein its sequence.
 
     Raises:
         UserError: there is only one distinct record.
     """
+    by = by or (('sequence',) if format_of(records.path) in ENDINGS else ())
     told_by = ({name: record[name] for name in by or record} for record in records)
     ids = [json.dumps(each, sort_keys=True) for each in told_by]  # equal records are in one split
     chosen = held_out(set(ids), validation)
     if not chosen:
-        raise UserError(f'{records.path}: has one record; a validation split needs at least two')
+        which = f' by {", ".join(by)}' if by else ''
+        raise UserError(f'{records.path}: has one record{which}; a validation split needs at least two')
     splits = {
         'train': records.only([id not in chosen for id in ids]),
         'validation': records.only([id in chosen for id in ids]),

@@ -8,19 +8,15 @@ Paths of images are relative to the folder of the file. The answer is the first 
 an empty answer means that the question is unanswerable. All questions about an image are in one split.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.data.cache import digest
-from saccade.data.corpus.dataset import require_source
-from saccade.data.corpus.document import held_out
 from saccade.data.corpus.question import Answer, Question
-from saccade.data.corpus.record_files import FileRecords, read_records
+from saccade.data.corpus.record_files import FileRecords
 from saccade.data.corpus.records import open_records, strings
 from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase, resolved
 from saccade.data.image.rows import ImageFiles
-from saccade.paths import expanded
 from saccade.types import Share, UserError
 
 __all__ = ['ImageQuestionFiles']
@@ -39,27 +35,14 @@ class ImageQuestionFiles(ImageQuestionsBase):
     validation: Share = 0.1
 
     def _open(self, cache: Path) -> ImageInquiry:
-        require_source(None, self.path, self.validation)
-        records = {name: resolved(found) for name, found in self._records(expanded(self.path), cache).items()}
+        columns = (*self.inputs.values(), 'answer')
+        opened = open_records(None, self.path, cache, self.validation, columns, by=('image',))
+        records = {name: resolved(found) for name, found in opened.splits.items()}
         return ImageInquiry(
             {name: _questions(found) for name, found in records.items()},
             digest({name: found.digest for name, found in records.items()}, self.validation),
             images={name: _images(found) for name, found in records.items()},
         )
-
-    def _records(self, path: Path, cache: Path) -> Mapping[str, FileRecords]:
-        columns = (*self.inputs.values(), 'answer')
-        if path.is_dir():
-            return open_records(None, str(path), cache, self.validation, columns).splits
-        found = read_records(path, columns)
-        paths = list(strings(found, 'image'))
-        chosen = held_out(set(paths), self.validation)
-        if not chosen:
-            raise UserError(f'{path}: asks about one image; a validation split needs at least two')
-        return {
-            'train': found.only([each not in chosen for each in paths]),
-            'validation': found.only([each in chosen for each in paths]),
-        }
 
 
 def _questions(records: FileRecords) -> list[Question]:
