@@ -5,22 +5,16 @@
 import json
 import re
 import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import tokenizers
+from theirs import torch, transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from saccade.data.tokenizer.unigram import fitted
-
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    import torch
-    import transformers
 
 TEXTS = [
     'The cat sat on the mat, and the dog ran after the cat; both were tired.',

@@ -3,13 +3,13 @@
 """Adapters that PEFT puts on a model of transformers: the logits of the merged model of ours."""
 
 import json
-import warnings
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from theirs import peft, torch, transformers
 
 from saccade.axes import declared, recorded_axes
 from saccade.build import build
@@ -18,13 +18,6 @@ from saccade.hub.export import Format, Source, export_adapter
 from saccade.hub.load import load
 from saccade.train.low_rank import LowRank
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
-    peft = pytest.importorskip('peft', reason='the oracle extra is not installed: peft')
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 

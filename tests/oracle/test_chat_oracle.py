@@ -3,20 +3,15 @@
 """Chats of folders with a template: the texts and the tokens of transformers."""
 
 import json
-import warnings
 
 import pytest
 from chats import CONVERSATIONS, SPECIALS, TEMPLATES, TOKENS
+from theirs import transformers
 
 from saccade.data.tokenizer.bpe import BPE
 from saccade.data.tokenizer.byte import Byte
 from saccade.decode.chat_template import ChatTemplate
 from saccade.hub.load import load
-
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 SMALL = {
     'hidden_size': 8, 'intermediate_size': 8, 'num_hidden_layers': 1, 'num_attention_heads': 1,

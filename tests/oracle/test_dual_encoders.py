@@ -2,22 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded dual encoders, CLIP and SigLIP, against transformers itself."""
 
-import warnings
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from theirs import torch, transformers
 
 from saccade.build import build
 from saccade.hub.load import load
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = pytest.mark.oracle
 

@@ -3,7 +3,6 @@
 """Loaded encoders against transformers itself: every layer's hidden states, and what each head makes of them."""
 
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from theirs import torch, transformers
 
 from saccade.build import build
 from saccade.hub.load import load, spec_of
 from saccade.model.stack import STATES, layer_states
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = pytest.mark.oracle
 

@@ -5,7 +5,6 @@
 import inspect
 import json
 import re
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from test_hub_oracle import CASES as DECODERS
 from test_seq2seq_hub_oracle import CASES as TRANSLATORS
 from test_seq2seq_hub_oracle import NEW_TOKENS, READ, SOURCE, Loaded, marian
 from test_vision_hub_oracle import SIZES
+from theirs import torch, transformers
 
 from saccade.build import build
 from saccade.data.tokenizer.bpe import BPE
@@ -46,12 +46,6 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.trained import open_trained
 from saccade.types import LayerContext, Part
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 

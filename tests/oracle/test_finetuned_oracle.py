@@ -7,14 +7,15 @@ new head, and transformers reads the same texts with the exported tokenizer, pad
 """
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import published
 import pytest
+from theirs import torch, transformers
 
 from saccade.hub.export import Source, export
 from saccade.task.base import context_of
@@ -22,13 +23,6 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.initial import Initial
 from saccade.train.start import start_from
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
-    import published
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 

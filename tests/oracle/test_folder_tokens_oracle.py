@@ -9,7 +9,6 @@ import inspect
 import itertools
 import json
 import shutil
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,10 @@ from typing import Any
 
 import jax
 import numpy as np
+import published
 import pytest
 import tokenizers
+from theirs import torch, transformers
 
 import saccade
 from saccade.data.rows.frame import Frame
@@ -30,13 +31,6 @@ from saccade.decode.generation import Generation
 from saccade.decode.sample import Writer
 from saccade.train.trained import open_trained
 from saccade.train.translating import TranslationOptions, open_translator
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
-    import published
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 

@@ -3,7 +3,6 @@
 """Loaded classifiers of decoders, of T5 and of dual encoders against transformers itself: scores of padded rows."""
 
 import inspect
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_hub_keys_oracle import CASES, images, random_model
+from theirs import torch
 
 from saccade.build import build
 from saccade.hub.family import find_family
 from saccade.hub.load import load
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = pytest.mark.oracle
 

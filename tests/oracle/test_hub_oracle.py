@@ -5,7 +5,6 @@
 import copy
 import json
 import math
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors import safe_open
+from theirs import torch, transformers
 
 from saccade.build import build
 from saccade.hub.family import ONE_TEXT, find_family
 from saccade.hub.load import load, shapes_of, spec_of
 from saccade.hub.place import stored_shape, weights_of
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = pytest.mark.oracle
 

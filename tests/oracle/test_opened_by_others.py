@@ -6,7 +6,6 @@ pip install transformer-lens bertviz lm-eval && make oracle
 """
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from theirs import torch, transformers
 
 from saccade.data.tokenizer.bpe import BPE
 from saccade.data.tokenizer.tokenizer import Tokenizer
@@ -21,12 +21,6 @@ from saccade.hub.export import Source, export
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 

@@ -3,24 +3,18 @@
 """Predictions of Hugging Face directories: those of the pipelines of transformers, by architecture."""
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import published
 import pytest
 from PIL import Image
+from theirs import torch, transformers
 
 from saccade.decode.inputs import placed_records
 from saccade.loaded import load
 from saccade.train.predictive_folder import INPUTS, predictive_of
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
-    import published
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 

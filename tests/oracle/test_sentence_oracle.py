@@ -6,28 +6,19 @@ import json
 import random
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
+import published
 import pytest
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+from theirs import sentence_transformers, transformers
 
 from saccade.decode.embed import Embedder
 from saccade.decode.search import SearchCorpus
 from saccade.hub.sentence import POOLS
 from saccade.train.searching import SearchOptions, open_search
 from saccade.train.trained import open_trained
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
-    sentences = pytest.importorskip(
-        'sentence_transformers', reason='the oracle extra is not installed: sentence-transformers'
-    )
-    import published
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 
@@ -57,7 +48,7 @@ def sentence_folder(folder: Path, family: str, mode: str | None, length: int | N
     tokenizer.save_pretrained(folder)
     if mode:
         read = Transformer(str(folder), max_seq_length=length)
-        model = sentences.SentenceTransformer(
+        model = sentence_transformers.SentenceTransformer(
             modules=[read, Pooling(read.get_embedding_dimension(), mode), Normalize()], device='cpu'
         )
         model.save(str(folder))
@@ -65,7 +56,7 @@ def sentence_folder(folder: Path, family: str, mode: str | None, length: int | N
 
 
 def their_vectors(folder: Path) -> np.ndarray:
-    return sentences.SentenceTransformer(str(folder), device='cpu').encode(TEXTS, normalize_embeddings=True)
+    return sentence_transformers.SentenceTransformer(str(folder), device='cpu').encode(TEXTS, normalize_embeddings=True)
 
 
 def our_vectors(folder: Path, index: Path) -> np.ndarray:

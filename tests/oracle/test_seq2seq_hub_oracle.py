@@ -3,7 +3,6 @@
 """Loaded encoder-decoders against transformers itself: logits, steps and greedy decoding of T5 and Marian."""
 
 import json
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from theirs import torch, transformers
 
 from saccade.build import build
 from saccade.hub.load import load
 from saccade.hub.t5 import FAMILY
 from saccade.model.stack import unstacked
 from saccade.types import LayerContext
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = pytest.mark.oracle
 

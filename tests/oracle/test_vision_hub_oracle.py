@@ -3,24 +3,18 @@
 """Loaded Vision Transformers, and processors of images, against transformers itself."""
 
 import json
-import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
+from theirs import torch, transformers
 
 from saccade.build import build
 from saccade.data.image.processor import ImageProcessor
 from saccade.hub.load import load
 from saccade.types import LayerContext, UserError
-
-torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
-with warnings.catch_warnings():
-    # What these libraries warn of as they are imported is not ours to mend.
-    warnings.simplefilter('ignore')
-    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
 
 pytestmark = pytest.mark.oracle
 
