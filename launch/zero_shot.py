@@ -97,7 +97,7 @@ def _classify(zero_shot: 'ZeroShot', images: 'ImageFiles') -> None:
 
     texts = zero_shot.classifier(CLASSES.value, TEMPLATE.value)
     logits = zero_shot.logits(zero_shot.images(images), texts)
-    shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
+    shares = zero_shot.probabilities(logits)
     for path, each in zip(images.paths, shares, strict=True):
         best = [(CLASSES.value[number], float(each[number])) for number in np.argsort(-each)[: TOP.value]]
         if JSON.value:

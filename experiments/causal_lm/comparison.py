@@ -55,7 +55,7 @@ def get_config() -> ConfigDict:
     config.log_every = 50
     config.eval_every = 150
     config.eval_batches = 40
-    config.checkpoint_every = 200
+    config.checkpoint_every = 150
     config.data.tokenizer = dict(use='data.tokenizer.byte:Byte')
     config.data.pack = dict(use='data.rows.pack:Windows')
     config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=4e-3, warmup=steps // 16, decay=steps // 4)

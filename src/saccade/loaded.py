@@ -139,13 +139,18 @@ class Loaded:
             raise UserError(f'mode={mode!r} has no effect on a masked language model')
         return Filler(self.model, self.params, self.tokenizer).filled(text, turns)
 
-    def embed(self, text: str, layer: int = -1) -> Embedded:
-        """Return the hidden states of a text's tokens, from the last layer or another.
+    def embed(self, text: str, layer: int | None = None) -> Embedded:
+        """Return the hidden states of a text's tokens.
+
+        Args:
+            layer: 0 for the embeddings, l for the output of layer l, -1 for that of the last; None too, but in a
+                Hugging Face directory after the final norm, as `last_hidden_state` in transformers.
 
         Raises:
             UserError: the text has no tokens, or the layer does not exist.
         """
         _require_text(text=text)
+        layer = -1 if layer is None and self.trained.folder is None else layer
         return Embedder(self.model, self.params, self.tokenizer, layer).embed(text)
 
     def predict(self, text: str, **more: str) -> Output:

@@ -116,6 +116,18 @@ def test_a_line_of_a_vocabulary_ends_with_a_newline_alone(tmp_path, break_, end)
     assert tokenizer.size == 9
 
 
+def test_siglip_2_lower_cases_and_a_flag_that_has_no_effect_is_named(tmp_path, caplog):
+    place = folder(tmp_path, unigram())
+    (tmp_path / 'tokenizer_config.json').write_text('{"tokenizer_class": "Siglip2Tokenizer", "do_lower_case": true}')
+    tokenizer = open_tokenizer(place)
+    assert tokenizer.encode('A CAT') == tokenizer.encode('a cat')
+    assert not caplog.text
+    (tmp_path / 'tokenizer_config.json').write_text('{"do_lower_case": true}')
+    tokenizer = open_tokenizer(place)
+    assert tokenizer.encode('A CAT') != tokenizer.encode('a cat')
+    assert 'do_lower_case is true, but tokenizer.json keeps capitals, as in transformers' in caplog.text
+
+
 CASED = [*BERT, 'cafe', 'Café', 'café', '東', '京', '東京', 'Cafe']
 SETTINGS = [
     ({}, 'Café 東京', ['cafe', '東', '京']),

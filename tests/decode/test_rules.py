@@ -115,7 +115,9 @@ def test_lengths_are_defaults():
     assert of_folder().most(5, 100, 30) == 30
     assert of_folder(max_length=12).most(5, 100, 30) == 7
     assert of_folder(max_length=12, max_new_tokens=9).most(5, 100, 30) == 9
-    assert (of_folder(max_length=12).most(20, 100, 30), of_folder(max_new_tokens=90).most(5, 8, 30)) == (1, 8)
+    assert of_folder(max_new_tokens=90).most(5, 8, 30) == 8
+    with pytest.raises(UserError, match='a prompt of 20 tokens leaves none of max_length=12 of the directory'):
+        of_folder(max_length=12).most(20, 100, 30)
 
 
 def test_settings_that_are_not_obeyed_are_named(caplog):

@@ -65,6 +65,15 @@ def test_a_decoder_without_an_output_layer_is_an_encoder_unless_the_embedding_is
     assert spec['block']['mixer']['mask'] == {'use': 'ops.mask:Causal'}
 
 
+def test_gelu_of_gemma_is_its_approximation(tmp_path):
+    specs = []
+    for name in ('gelu', 'gelu_pytorch_tanh'):
+        given = {**LLAMA_CONFIG, 'model_type': 'gemma', 'architectures': ['GemmaForCausalLM'], 'hidden_act': name}
+        (tmp_path / 'config.json').write_text(json.dumps(given))
+        specs.append(spec_of(tmp_path))
+    assert specs[0] == specs[1]
+
+
 def config(name: str, kind: str = 'causal_lm') -> Any:
     return run_file('config', str(CONFIGS / kind / f'{name}.py'), 'get_config')[0]
 

@@ -22,6 +22,7 @@ from saccade.hub.family import Family, families
 from saccade.hub.keys import Keys
 from saccade.hub.load import load
 from saccade.hub.tensors import open_tensors
+from saccade.train.trained import open_trained
 from saccade.types import UserError
 
 
@@ -318,6 +319,30 @@ def test_llama3_factors_in_the_wrong_order(llama):
         'rope_type': 'llama3', 'factor': 8.0, 'low_freq_factor': 4.0, 'high_freq_factor': 1.0
     }  # fmt: skip
     refused(llama.write(), 'low 4.0 must be less than high 1.0')
+
+
+def test_an_adapter_in_the_folder(gpt2):
+    folder = gpt2.write()
+    (folder / 'adapter_config.json').write_text('{}')
+    refused(folder, 'adapter_config.json is an adapter of PEFT, which is not applied here: merge it')
+    (folder / 'config.json').unlink()
+    with pytest.raises(UserError, match='is an adapter of PEFT'):
+        open_trained(init_from=str(folder))
+
+
+def test_a_special_token_beyond_the_vocabulary_of_the_model_is_in_no_text(gpt2):
+    """As the <image_soft_token> of Gemma 3 for texts."""
+    folder = gpt2.write()
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({str(number): number for number in range(11)}, '0'))
+    backend.add_special_tokens(['<image>'])
+    backend.save(str(folder / 'tokenizer.json'))
+    tokenizer = load(folder).open_tokenizer()
+    assert tokenizer.size == 12
+    assert 11 not in tokenizer.encode('<image>')
+    backend.add_tokens(['word'])
+    backend.save(str(folder / 'tokenizer.json'))
+    with pytest.raises(UserError, match='its ids go up to 12, beyond the vocabulary of the model'):
+        load(folder).open_tokenizer()
 
 
 def test_ids_beyond_the_vocabulary_of_the_model(gpt2):

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import tokenizers
 
 from saccade.hub.load import spec_of, under_heads
 from saccade.hub.setting import ACTIVATIONS
@@ -56,6 +57,16 @@ def test_new_heads_of_images_are_put_on_the_tower_of_images_if_it_is_their_model
     assert (part, {**read, 'heads': {}}) == ('image', {**image, 'heads': {}})
     whole = spec(tmp_path, CLIP)  # whose classifier has no norm after the last layer
     assert under_heads(tmp_path, ('pooled',), 'ForImageClassification') == (whole, '')
+
+
+def test_texts_of_siglip_are_padded_by_the_token_of_the_tokenizer(tmp_path):
+    """As by its processor; SigLIP 2 names no token in config.json, and 1 is the default of the class."""
+    (tmp_path / 'config.json').write_text(json.dumps(SIGLIP))
+    assert spec_of(tmp_path)['text']['embed']['token'] == 1
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({'a': 0, 'b': 1, 'c': 2, '<pad>': 3}, 'a'))
+    backend.save(str(tmp_path / 'tokenizer.json'))
+    (tmp_path / 'tokenizer_config.json').write_text('{"pad_token": "<pad>"}')
+    assert spec_of(tmp_path)['text']['embed']['token'] == 3
 
 
 def test_the_padding_of_siglip_may_be_0(tmp_path):

@@ -34,6 +34,30 @@ def test_a_run_is_evaluated_over_the_whole_split_as_at_its_end(runner, finished)
 
 
 @pytest.mark.long
+def test_the_average_of_a_schedule_free_run_is_of_what_it_evaluates(runner, tmp_path):
+    free = (
+        '--config.schedule_free=0.9',
+        '--config.optimizer.rule.b1=0.0',
+        '--config.keep_last=1',
+        '--config.keep_best=0',
+    )
+    done = runner.train(tmp_path, *free, '--config.schedule.use=train.schedule:Constant', '--config.steps=4')
+    assert done.returncode == 0, done.stderr
+    found = [
+        json.loads(runner.run('evaluate', f'--workdir={tmp_path}', f'--checkpoint={which}', '--json').stdout)['loss']
+        for which in ('latest', 'average')
+    ]
+    assert found[1] == pytest.approx(found[0], rel=SAME_NUMBERS)
+
+
+@pytest.mark.long
+def test_a_split_that_a_baseline_is_fitted_to_is_not_compared_with_it(runner, finished):
+    done = runner.run('evaluate', f'--workdir={finished}', '--json', '--split=train')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)['baseline'] is None
+
+
+@pytest.mark.long
 def test_other_lengths_are_measured_at_the_end_of_training_as_by_hand(runner, tmp_path):
     done = runner.train(tmp_path, '--config.eval_lengths=(8, 32)', '--config.steps=4', '--config.eval_batches=0')
     assert done.returncode == 0, done.stderr

@@ -85,6 +85,32 @@ def test_a_run_is_trained_judged_and_evaluated_alike_and_predicts_what_was_count
     assert COUNTED[name](outputs, said, found)
 
 
+@pytest.mark.long
+def test_classes_of_other_data_have_the_numbers_of_training(runner, records, tmp_path):
+    """Other data may lack a class, and a name that was not trained is refused with those that were."""
+    assert trained(runner, 'classify', records, tmp_path / 'run').returncode == 0
+    lines = [json.loads(line) for line in (records / 'dev.jsonl').read_text().splitlines()]
+    one = [line for line in lines if line['verdict'] == 'good']
+    for name, changed in (('one', one), ('other', [{**line, 'verdict': line['verdict'].title()} for line in lines])):
+        (tmp_path / name).mkdir()
+        for split in ('train', 'test', 'dev'):
+            (tmp_path / name / f'{split}.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in changed))
+    there = f'--workdir={tmp_path}/run', '--split=test', '--json'
+    done = runner.run('evaluate', *there, f'--config.data.path={tmp_path}/one')
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    printed = runner.run('predict', f'--workdir={tmp_path}/run', f'--file={tmp_path}/one/test.jsonl', '--json')
+    labels = [json.loads(line)['label'] for line in printed.stdout.splitlines()]
+    assert found['accuracy'] == pytest.approx(labels.count('good') / len(one))
+    assert found['baseline'] is None
+    done = runner.run('evaluate', *there, f'--config.data.path={tmp_path}/other')
+    assert done.returncode == 2
+    assert 'is not a class of the training split, which has bad, good' in done.stderr
+    done = runner.run('evaluate', *there[::2], f'--config.data.path={tmp_path}/one/test.jsonl')
+    assert done.returncode == 0, done.stderr
+    assert 'are evaluated, as the file is split here as for training; --split=train has the others' in done.stderr
+
+
 def same_accuracy(outputs, said, found):
     right = [each['label'] == true['verdict'] for each, true in zip(outputs, said, strict=True)]
     return sum(right) / len(right) == pytest.approx(found['accuracy'])

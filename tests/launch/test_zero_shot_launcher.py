@@ -80,6 +80,18 @@ def test_it_resumes_to_the_same_losses_and_is_evaluated(run, runner, tmp_path):
     assert {'image_to_text_recall_at_1', 'text_to_image_mrr'} <= found['intervals'].keys()
 
 
+def test_classes_of_siglip_have_probabilities_of_their_own(runner, folder, tmp_path):
+    config, *overrides = given('siglip')
+    done = runner.run('train', f'--config={config}', f'--workdir={tmp_path}', *overrides)
+    assert done.returncode == 0, done.stderr
+    image, found = folder / 'a red square/0.png', []
+    for classes in ('a red square', 'a red square,a blue circle'):
+        done = runner.run('zero_shot', f'--workdir={tmp_path}', f'--image={image}', f'--classes={classes}', '--json')
+        found.append(json.loads(done.stdout)['classes']['a red square'])
+    assert 0 < found[0] < 1
+    assert found[1] == pytest.approx(found[0], abs=1e-5)
+
+
 def test_images_are_classified_by_names_alone(run, runner, folder):
     image = folder / 'a red square/0.png'
     flags = f'--workdir={run}', '--classes=a red square,a blue circle', '--template={}', '--template=a picture of {}'

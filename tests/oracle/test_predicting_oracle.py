@@ -63,9 +63,9 @@ def test_classes_are_those_of_the_pipeline(family, pairs, tmp_path):
 
 
 @pytest.mark.parametrize('problem', [{'problem_type': 'regression'}, {}])
-def test_one_class_is_a_number(problem, tmp_path):
+def test_one_class_is_a_number_as_in_the_pipeline(problem, tmp_path):
     folder = saved(tmp_path, 'AutoModelForSequenceClassification', 'bert', ['LABEL_0'], **problem)
-    pipe = transformers.pipeline('text-classification', str(folder), function_to_apply='none')
+    pipe = transformers.pipeline('text-classification', str(folder))  # a probability, unless it is a regression
     wanted = [each['score'] for each in pipe(TEXTS)]
     assert np.std(wanted) > 100 * TOLERANCE
     np.testing.assert_allclose([each['value'] for each in ours(folder, text=TEXTS)], wanted, atol=TOLERANCE)

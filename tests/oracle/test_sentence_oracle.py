@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import published
@@ -16,9 +17,11 @@ from theirs import sentence_transformers, transformers
 
 from saccade.decode.embed import Embedder
 from saccade.decode.search import SearchCorpus
-from saccade.hub.sentence import POOLS
+from saccade.hub.sentence import POOLS, SentenceSettings
+from saccade.loaded import load
 from saccade.train.searching import SearchOptions, open_search
 from saccade.train.trained import open_trained
+from saccade.types import UserError
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
 
@@ -69,10 +72,14 @@ def our_vectors(folder: Path, index: Path) -> np.ndarray:
     return np.asarray(found.vectors)
 
 
-def embedded(folder: Path, pool) -> np.ndarray:
+def opened(folder: Path) -> tuple[Any, Any, Any]:
     trained = open_trained(init_from=str(folder))
-    embedder = Embedder(trained.model, trained.params, trained.tokenizer, None)
-    vectors = np.stack([embedder.embed(text).pooled(pool or trained.sentence.pool) for text in TEXTS])
+    return trained.model, trained.params, trained.tokenizer
+
+
+def embedded(folder: Path, pool) -> np.ndarray:
+    embedder, usual = Embedder(*opened(folder), None), SentenceSettings.of_folder(folder).pool
+    vectors = np.stack([embedder.embed(text).pooled(pool or usual) for text in TEXTS])
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
@@ -91,9 +98,25 @@ def test_the_vectors_of_texts(family, mode, tmp_path):
     wanted = their_vectors(folder)
     np.testing.assert_allclose(our_vectors(folder, tmp_path / 'index'), wanted, atol=TOLERANCE)
     np.testing.assert_allclose(embedded(folder, None), wanted, atol=TOLERANCE)
+    states = load(str(folder)).embed(LONG).vectors
+    np.testing.assert_allclose(states, Embedder(*opened(folder), None).embed(LONG).vectors, atol=TOLERANCE)
     for name, pool in POOLS.items():
         if name != (mode or 'mean'):
             assert np.abs(embedded(folder, pool) - wanted).max() > LEAST_DIFFERENCE, name
+
+
+def test_vectors_that_are_compared_by_dot_products_keep_their_norms(tmp_path):
+    folder = sentence_folder(tmp_path / 'model', 'bert', 'cls')
+    modules = json.loads((folder / 'modules.json').read_text())[:2]
+    (folder / 'modules.json').write_text(json.dumps(modules))
+    told = json.loads((folder / 'config_sentence_transformers.json').read_text())
+    (folder / 'config_sentence_transformers.json').write_text(json.dumps(told | {'similarity_fn_name': 'dot'}))
+    wanted = sentence_transformers.SentenceTransformer(str(folder), device='cpu').encode(TEXTS)
+    assert np.linalg.norm(wanted, axis=-1).min() > 1 + LEAST_DIFFERENCE
+    np.testing.assert_allclose(our_vectors(folder, tmp_path / 'index'), wanted, atol=TOLERANCE)
+    (folder / 'config_sentence_transformers.json').write_text(json.dumps(told | {'similarity_fn_name': 'manhattan'}))
+    with pytest.raises(UserError, match="similarity_fn_name is 'manhattan'; only cosine and dot are supported"):
+        our_vectors(folder, tmp_path / 'index')
 
 
 @pytest.mark.parametrize('file', ['sentence_bert_config.json', 'sentence_roberta_config.json', 'tokenizer_config.json'])

@@ -96,6 +96,7 @@ def test_another_order_of_the_same_overrides_is_the_same_run(folder):
         (lambda sweep: sweep.changed('b', overrides=()), 'its run b differs in --config.does=wait'),
         (lambda sweep: replace(sweep, base={**sweep.base, 'model': {'width': 9}}),
          'its base has model.width: 8 in the folder, 9 requested'),
+        (lambda sweep: replace(sweep, base={**sweep.base, 'steps': sweep.base['steps'] - 1}), 'steps are requested'),
         (lambda sweep: replace(sweep, primary=PrimaryComparison('loss', 'a', 0.1)),
          "it has metric=None, baseline=None, margin=None, not metric='loss', baseline='a', margin=0.1, and"),
     ],

@@ -188,3 +188,11 @@ def test_a_model_that_reports_nothing_makes_the_program_of_one_that_cannot(train
     ]
     assert traced[0] == traced[1]
     assert total(train).keys() == {'loss', 'accuracy'}
+
+
+def test_in_an_evaluation_the_first_of_tied_tokens_is_the_prediction():
+    tied = jax.tree.map(jnp.zeros_like, PARAMS)
+    found = CausalLM().loss(Known(), tied, BATCH, KEY, False)['accuracy']
+    wanted = (TOKENS[:, 1:] == 0)[TARGETS].sum()
+    assert 0 < wanted < TARGETS.sum()
+    assert found.total == wanted

@@ -17,7 +17,14 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.mesh import make_mesh
 from saccade.train.plan import RunPlan
-from saccade.train.setup import ExperimentCost, batches_like, learner_on, make_backend, make_learner
+from saccade.train.setup import (
+    ExperimentCost,
+    batches_like,
+    learner_on,
+    make_backend,
+    make_learner,
+    ranked_lines,
+)
 from saccade.types import UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -206,3 +213,12 @@ def test_a_step_is_compiled_for_every_bucket(backend, tmp_path):
         losses.append(float(compiled.host(metrics)['loss']))
     assert len(shapes) == 2
     assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize(
+    ('evaluated', 'saved', 'said'), [(20, 20, ''), (20, 40, ''), (40, 20, ''), (20, 90, ''), (20, 30, 'every 60 steps')]
+)
+def test_checkpoints_that_no_evaluation_ranks_are_said_before_training(evaluated, saved, said):
+    lines = ranked_lines(experiment(steps=80, eval_every=evaluated, checkpoint_every=saved))
+    assert [said in line for line in lines] == ([True] if said else [])
+    assert ranked_lines(experiment(steps=80, eval_every=20, checkpoint_every=30, keep_best=0)) == []

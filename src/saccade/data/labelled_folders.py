@@ -39,15 +39,22 @@ class LabelledFiles:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Classes:
+    """Classes of labelled files. Attributes: count; names in order, None for the sorted ones of the training split."""
+
+    count: int
+    names: tuple[str, ...] | None = None
+
+
 def labelled_splits(
-    folder: Path, endings: Collection[str], what: str, classes: int, validation: float
+    folder: Path, endings: Collection[str], what: str, classes: Classes, validation: float
 ) -> tuple[Mapping[str, LabelledFiles], str]:
     """Return the files of 'train' and 'validation', and 'test' if there are any; and a digest of their names and sizes.
 
     Args:
         endings: endings of the files to read, in lower case.
         what: noun for these files, in the plural.
-        classes: number of classes.
         validation: fraction of each class to hold out, if there is no folder for it.
 
     Raises:
@@ -67,7 +74,7 @@ def labelled_splits(
             split: list(itertools.compress(splits['train'], part))
             for split, part in (('train', ~chosen), ('validation', chosen))
         }
-    names = Names.of((path.parent.name for path in splits['train']), classes)
+    names = Names.of((path.parent.name for path in splits['train']), classes.count, classes.names)
     found = {
         split: LabelledFiles(
             paths,
@@ -76,7 +83,8 @@ def labelled_splits(
         )
         for split, paths in splits.items()
     }
-    return found, digest(*([[str(path), _size(path)] for path in paths] for paths in splits.values()))
+    sizes = ([[str(path), _size(path)] for path in paths] for paths in splits.values())
+    return found, digest(*sizes, *classes.names or ())
 
 
 def by_class(folder: Path, endings: Collection[str], what: str) -> list[Path]:

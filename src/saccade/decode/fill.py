@@ -65,7 +65,7 @@ class Filler:
         fillings = []
         for probabilities in self._probabilities(row)[at]:
             best = np.argsort(-probabilities, kind='stable')[:top]
-            fillings.append(Filling([self.tokenizer.token(number) for number in best], probabilities[best].tolist()))
+            fillings.append(Filling([self.tokenizer.spelled(number) for number in best], probabilities[best].tolist()))
         return fillings
 
     def filled(self, text: str, turns: int = 1) -> str:

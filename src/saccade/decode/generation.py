@@ -117,8 +117,17 @@ class Generation:
         return Sampler(**{'temperature': TEMPERATURE, **self.sampling, **given})
 
     def most(self, prompt: int, room: int, usual: int) -> int:
-        """Return the maximum number of new tokens after a prompt: the folder's, or `usual`; within the room."""
+        """Return the maximum number of new tokens after a prompt: the folder's, or `usual`; within the room.
+
+        Raises:
+            UserError: the prompt has all tokens that the folder allows.
+        """
         told = self.max_new_tokens or (self.max_length and self.max_length - prompt)
+        if told is not None and told < 1:
+            raise UserError(
+                f'a prompt of {prompt} tokens leaves none of max_length={self.max_length} of the directory; give the '
+                'number of new tokens, --max_tokens'
+            )
         return max(1, min(room, usual if told is None else told))
 
     def warn(self) -> None:

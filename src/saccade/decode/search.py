@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantic search: each text of a corpus is encoded once, and a query is compared with all vectors.
 
-    score(query, text) = cos(u, v) = u · v,  for vectors of norm 1
+    score(query, text) = u · v,  the cosine for vectors of norm 1
 
 Reimers and Gurevych 2019, "Sentence-BERT", https://arxiv.org/abs/1908.10084: for n texts, a bi-encoder reads n texts, a
 cross-encoder n² pairs. The vectors are in a memory-mapped file, so a corpus may be larger than memory. The search is
@@ -51,7 +51,7 @@ Vectors = Float[np.ndarray, '_ D']
 
 
 class SearchResult(NamedTuple):
-    """Search result. Attributes: number, index of the text in the corpus, from 0; score, its cosine."""
+    """Search result. Attributes: number, index of the text in the corpus, from 0; its score."""
 
     number: int
     score: float
@@ -64,18 +64,20 @@ def has_sentence_head(model: Any) -> bool:
 
 
 def sentence_vectors(
-    model: Any, params: Params, batch: dict[str, Array], pool: Callable[..., Array] | None = None
+    model: Any, params: Params, batch: dict[str, Array], pool: Callable[..., Array] | None = None, unit: bool = True
 ) -> Float[Array, 'B D']:
-    """Return unit vectors.
+    """Return a vector for each row.
 
     Args:
         pool: of the last hidden states over the tokens, after the final norm; None for the head 'pooled' if it has no
             classes, else the mean of the last layer.
+        unit: whether vectors that are pooled so have norm 1; others always have.
     """
     context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
     outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=(*STATES, FINAL))
     if pool is not None:
-        return normalised(pool(final_states(reported), batch['segments'] != 0))
+        pooled = pool(final_states(reported), batch['segments'] != 0)
+        return normalised(pooled) if unit else pooled
     if has_sentence_head(model):
         return normalised(outputs['pooled'])
     return normalised(mean(layer_states(reported)[-1], batch['segments'] != 0))

@@ -4,6 +4,8 @@
 
     w_c = normalised(mean over templates of text(template of c)),      p(c | image) = softmax over c of logits
 
+With a bias, as in SigLIP, each class has a probability of its own: p(c | image) = sigmoid of its logit.
+
 Radford et al. 2021, "CLIP", sections 3.1.2 and 3.1.4 (prompts, and prompt ensembles), https://arxiv.org/abs/2103.00020.
 The scale and the bias of the logits are the model's.
 """
@@ -58,6 +60,12 @@ class ZeroShot:
         prompts = [template.replace(PLACEHOLDER, each) for each in classes for template in templates]
         vectors = self.texts(prompts).reshape(len(classes), len(templates), -1)
         return np.asarray(normalised(jnp.asarray(vectors.mean(axis=1))))
+
+    def probabilities(self, logits: Float[np.ndarray, 'images C']) -> Float[np.ndarray, 'images C']:
+        """Return the probability of each class, by the loss that the model was trained with."""
+        if self.model.logit_bias is not None:
+            return np.asarray(jax.nn.sigmoid(logits))
+        return np.asarray(jax.nn.softmax(logits, axis=-1))
 
     def texts(self, texts: Sequence[str]) -> Float[np.ndarray, 'texts E']:
         """Return the unit vectors of texts."""

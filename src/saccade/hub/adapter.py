@@ -24,7 +24,7 @@ from saccade.hub.place import layouts_of, weights_of
 from saccade.hub.store import Outgoing, full_name, tensors_in
 from saccade.types import UserError
 
-CONFIG, FILE = 'adapter_config.json', 'adapter_model.safetensors'
+FILE = 'adapter_model.safetensors'
 _PREFIX = 'base_model.model.'
 _TASKS = {
     'CAUSAL_LM': ('ForCausalLM', 'LMHeadModel'),

@@ -9,12 +9,12 @@ from saccade import extras
 from saccade.data.tokenizer.file import FILES, NEIGHBOURS
 from saccade.data.tokenizer.tokenizer import TEMPLATE
 from saccade.hub import sentence
-from saccade.hub.tensors import INDEX
+from saccade.hub.tensors import ADAPTER, INDEX
 from saccade.types import UserError
 
 SCHEME = 'hf:'
 # Weights, and everything else that a folder is read for; `model*` leaves out a second copy in another layout.
-_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, *sentence.FILES)
+_FILES = ('model*.safetensors', INDEX, *FILES, *NEIGHBOURS, TEMPLATE, ADAPTER, *sentence.FILES)
 _NAME = re.compile(r'[\w.-]+(/[\w.-]+)?')
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from flax.traverse_util import flatten_dict
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.hub.adapter import CONFIG, FILE, Adapter, adapter_tensors
+from saccade.hub.adapter import FILE, Adapter, adapter_tensors
 from saccade.hub.describe import Description, describe
 from saccade.hub.family import Shapes
 from saccade.hub.store import tensors_of, write_file, write_tensors
+from saccade.hub.tensors import ADAPTER
 from saccade.hub.tokenizer import special_ids, write_tokenizer
 from saccade.types import Params, Part, UserError
 
@@ -108,7 +109,7 @@ def export_adapter(source: Source, adapter: Adapter, out: Path, form: Format, ca
     config, tensors = adapter_tensors(adapter, description)
     with _draft(out) as draft:
         write_file(draft / FILE, tensors, form.dtype)
-        _write(draft / CONFIG, config)
+        _write(draft / ADAPTER, config)
         (draft / 'README.md').write_text(card)
     return description
 

@@ -15,7 +15,7 @@ FAMILY = family(
     'GemmaForCausalLM',
     template(
         {'bias': BIAS, 'output_bias': BIAS},
-        {'bias': False, 'activation': Activation('hidden_act', 'gelu_pytorch_tanh')},
+        {'bias': False, 'activation': Activation('hidden_act', 'gelu_pytorch_tanh', also='gelu')},
         {**NORM, 'zero_centred': True},
     )
     | {'embedding_scale': RootOfWidth('hidden_size'), 'tied': Setting('tie_word_embeddings', bool, True)},

@@ -20,7 +20,7 @@ from saccade.hub.family import Family, Head, Shapes, find_family
 from saccade.hub.leaves import Leaves
 from saccade.hub.place import place
 from saccade.hub.setting import Settings, read
-from saccade.hub.tensors import open_tensors, read_json
+from saccade.hub.tensors import ADAPTER, open_tensors, read_json
 from saccade.paths import expanded, read_text
 from saccade.types import Params, UserError
 
@@ -49,7 +49,7 @@ class Pretrained:
         """Open the tokenizer.
 
         Raises:
-            UserError: there is none, it is damaged or empty, or it has ids beyond the model's embedding.
+            UserError: there is none, it is damaged or empty, or a text can have ids beyond the model's embedding.
         """
         if self.tokenizer is None:
             raise UserError(
@@ -57,9 +57,10 @@ class Pretrained:
                 "needs the model's own tokenizer"
             )
         tokenizer, model = open_tokenizer(self.tokenizer), build(self.spec, 'model')()
-        if tokenizer.size > model.vocabulary:
+        beyond = {*range(model.vocabulary, tokenizer.size)} - {*tokenizer.specials.values()}  # no text has specials
+        if beyond:
             raise UserError(
-                f'{self.tokenizer}: its ids go up to {tokenizer.size - 1}, beyond the vocabulary of the model, which '
+                f'{self.tokenizer}: its ids go up to {max(beyond)}, beyond the vocabulary of the model, which '
                 f'config.json says is {model.vocabulary}'
             )
         return tokenizer
@@ -79,7 +80,7 @@ def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = '
             missing, left over, or of the wrong shape or type.
     """
     with _opened(path) as folder:
-        config = read_json(folder / 'config.json')
+        config = _config_in(folder)
         family, settings, heads, spec = _described(config)
         leaves = Leaves(like or {}, dtype)
         with open_tensors(folder) as tensors:
@@ -101,7 +102,7 @@ def spec_of(path: str | Path) -> dict[str, Any]:
         UserError: the file is missing or damaged; the family or a setting of the model is not supported.
     """
     with _opened(path) as folder:
-        return _described(read_json(folder / 'config.json'))[-1]
+        return _described(_config_in(folder))[-1]
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def architecture_of(path: str | Path) -> Architecture:
         UserError: as of `spec_of`; id2label does not name each class by its number.
     """
     with _opened(path) as folder:
-        config = read_json(folder / 'config.json')
+        config = _config_in(folder)
         family, settings, *_ = _described(config)
         given = read(config, 'id2label', dict, {})
         unnamed = range(read(config, 'num_labels', int, 2))  # as in transformers
@@ -143,7 +144,7 @@ def shapes_in(path: str | Path) -> Shapes:
         UserError: as of `spec_of`.
     """
     with _opened(path) as folder:
-        family, settings, _, spec = _described(read_json(folder / 'config.json'))
+        family, settings, _, spec = _described(_config_in(folder))
         return shapes_of(spec, family.inputs_of(settings))
 
 
@@ -161,7 +162,7 @@ def under_heads(path: str | Path, heads: Collection[str], ending: str = '') -> t
         UserError: as of `spec_of`.
     """
     with _opened(path) as folder:
-        family, settings, _, spec = _described(read_json(folder / 'config.json'))
+        family, settings, _, spec = _described(_config_in(folder))
         return (spec, '') if 'heads' in spec else _under(family, settings, spec, {*heads}, ending)
 
 
@@ -228,16 +229,43 @@ def _chat_template(folder: Path) -> str:
     return found
 
 
+def require_no_adapter(folder: Path) -> None:
+    """Refuse a folder with an adapter of PEFT, without which its model would be another.
+
+    Raises:
+        UserError: there is one.
+    """
+    if (folder / ADAPTER).is_file():
+        raise UserError(
+            f'{folder}: {ADAPTER} is an adapter of PEFT, which is not applied here: merge it, as by '
+            "AutoPeftModel.from_pretrained(DIR).merge_and_unload().save_pretrained('merged'), and give that folder"
+        )
+
+
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Path]:
     """Context that yields the folder, and puts its path before every error raised within."""
     folder = expanded(local(str(path)))
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')
+    require_no_adapter(folder)
     try:
         yield folder
     except UserError as error:
         raise UserError(f'{folder}: {error}') from None
+
+
+def _config_in(folder: Path) -> dict[str, Any]:
+    """Return the config.json of a folder, where texts next to images are padded by the tokenizer's padding token.
+
+    The processors of transformers pad them so, whatever token the config names; SigLIP 2 names none.
+    """
+    config, file = read_json(folder / 'config.json'), find_tokenizer(folder)
+    if file is None or not isinstance(config.get('text_config'), dict):
+        return config
+    tokenizer = open_tokenizer(file)
+    padding = tokenizer.backend.token_to_id(tokenizer.roles.get('pad_token', ''))
+    return config if padding is None else {**config, 'text_config': {**config['text_config'], 'pad_token_id': padding}}
 
 
 def _described(config: Mapping[str, Any]) -> tuple[Family, Settings, tuple[Head, ...], dict[str, Any]]:

@@ -43,10 +43,12 @@ class SentenceSettings:
     Attributes:
         pool: of the last layer over the tokens, a function of `ops.pool`; None for the head of a run, or its default.
         length: tokens of a text at most, with special ones; None for the context of the model.
+        unit: whether texts are compared by the cosine of their vectors; otherwise by the dot product.
     """
 
     pool: Callable[..., Array] | None = None
     length: int | None = None
+    unit: bool = True
 
     @classmethod
     def of_folder(cls, folder: Path) -> 'SentenceSettings':
@@ -57,11 +59,17 @@ class SentenceSettings:
         """
         if any((folder / name).is_file() and _read(folder / name, dict).get('do_lower_case') for name in _LENGTHS):
             _LOG.warning('%s: do_lower_case: texts are not changed; give them in lower case', folder)
-        prompts = _read(folder / _PROMPTS, dict).get('prompts') if (folder / _PROMPTS).is_file() else None
+        told = _read(folder / _PROMPTS, dict) if (folder / _PROMPTS).is_file() else {}
+        prompts, compared = told.get('prompts'), told.get('similarity_fn_name') or 'cosine'
+        if compared not in ('cosine', 'dot'):
+            raise UserError(
+                f'{folder / _PROMPTS}: similarity_fn_name is {compared!r}; only cosine and dot are supported'
+            )
         if isinstance(prompts, dict) and any(prompts.values()):
             texts = ', '.join(f'{name} {text!r}' for name, text in prompts.items() if text)
             _LOG.warning('%s: prompts are not added; write them before the texts: %s', folder / _PROMPTS, texts)
-        return cls(_pooling_in(folder), _length_in(folder))
+        pooling, normalised = _pooling_in(folder)
+        return cls(pooling, _length_in(folder), normalised or compared == 'cosine')
 
     def files(self, width: int) -> dict[str, str]:
         """Return the files, by name, with which sentence-transformers makes the same unit vectors. Args: width, D."""
@@ -91,10 +99,11 @@ def _length_in(folder: Path) -> int | None:
     return None
 
 
-def _pooling_in(folder: Path) -> Callable[..., Array]:
+def _pooling_in(folder: Path) -> tuple[Callable[..., Array], bool]:
+    """Return the pooling, and whether a module normalises its vectors."""
     file = folder / _MODULES
     if not file.is_file():
-        return pool.mean
+        return pool.mean, False
     found = _read(file, list)
     modules = [str(each.get('type')).rpartition('.')[2] if isinstance(each, dict) else str(each) for each in found]
     if modules[:2] != ['Transformer', 'Pooling'] or {*modules[2:]} - {'Normalize'}:
@@ -112,7 +121,7 @@ def _pooling_in(folder: Path) -> Callable[..., Array]:
             f'{folder / _POOLING}: pooling by {" and ".join(map(str, modes)) or "none"} is not supported; only by one '
             f'of {", ".join(POOLS)} is'
         )
-    return POOLS[modes[0]]
+    return POOLS[modes[0]], 'Normalize' in modules
 
 
 def _read(file: Path, kind: type) -> Any:

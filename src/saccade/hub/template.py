@@ -122,19 +122,23 @@ class Rate(Setting):
 
 @dataclass(frozen=True)
 class Activation(Leaf):
-    """Activation by its name in transformers. Attributes: key; default."""
+    """Activation by its name in transformers. Attributes: key; default; also, a name that means the default here."""
 
     key: str
     default: Any = NEEDED
+    also: str = ''
 
     def read(self, config: Config) -> dict[str, Any]:
         """Return the spec of the function."""
         inner, key = inside(config, self.key)
-        return read_activation(inner, key, self.default)
+        found = read_activation(inner, key, self.default)
+        return dict(ACTIVATIONS[self.default]) if found == ACTIVATIONS.get(self.also) else found
 
     def write(self, value: Any, place: Place) -> dict[str, Any]:
         """Return the setting that names the function; of several names, the default."""
         name = activation_name(value)
+        if name == self.also:
+            raise MismatchError(f'is {name}, which this family reads as {self.default}')
         return {self.key: self.default if ACTIVATIONS.get(self.default) == ACTIVATIONS[name] else name}
 
 

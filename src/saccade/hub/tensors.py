@@ -18,6 +18,7 @@ from saccade.hub.setting import shortened
 from saccade.paths import read_text
 from saccade.types import UserError
 
+ADAPTER = 'adapter_config.json'  # of PEFT
 SINGLE = 'model.safetensors'
 INDEX = 'model.safetensors.index.json'
 # Quantised weights have integer types, and are meaningless without their scales.

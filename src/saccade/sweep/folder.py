@@ -181,6 +181,11 @@ class SweepFolder:
         fields = differing(there.base, asked.base)
         if fields:
             raise UserError(f'{where}: its base has {fields[0]}: name another folder')
+        before, steps = there.base['steps'], asked.base['steps']
+        if steps < before:  # more steps continue every run; finished runs cannot have fewer
+            raise UserError(
+                f'{where}: its runs have {before:,} steps, and {steps:,} steps are requested: name another folder'
+            )
 
 
 def _declared(primary: PrimaryComparison) -> str:

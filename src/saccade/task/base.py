@@ -262,9 +262,12 @@ class PredictsTokens(TaskBase):
 
     def _scores(self, train: bool, logits: Logits, targets: Int[Array, 'B T']) -> tuple[Array, tuple[Array, Array]]:
         smoothing, z_loss = (self.label_smoothing, self.z_loss) if train else (0.0, 0.0)
-        # The loss needs the maximum anyway, an argmax costs more; a tie counts as a hit.
-        hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
-        return cross_entropy(logits, targets, smoothing, z_loss), (hits, jnp.argmax(logits, axis=-1))
+        best = jnp.argmax(logits, axis=-1)
+        if train:  # the loss needs the maximum anyway, and an argmax costs more; a tie counts as a hit
+            hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
+        else:
+            hits = best == targets
+        return cross_entropy(logits, targets, smoothing, z_loss), (hits, best)
 
 
 class ReadsHead(TaskBase):

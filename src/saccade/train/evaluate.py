@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation of a model over a whole split, with totals summed in float64."""
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,16 +15,19 @@ import numpy as np
 from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
 from saccade.decode.predict import predictions
+from saccade.paths import expanded
 from saccade.train.backend import Backend
 from saccade.train.config import overridden
 from saccade.train.declared import declared
 from saccade.train.digests import prepare_again, prepare_other
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
+from saccade.train.predicting import class_names
 from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
 from saccade.types import Estimate, Evaluator, Params, Part, Processor, Total, UserError
 
+_LOG = logging.getLogger(__name__)
 Rows = Mapping[str, np.ndarray]
 _NUMBER = '_number'  # row index, added to the arrays of a row
 
@@ -124,18 +128,46 @@ def evaluate_run(path: str, asked: EvaluationOptions) -> Evaluation:
         UserError: the folder has no run, the data are missing, or the model does not fit them.
     """
     workdir = Workdir.existing(path)
-    experiment = Experiment.of(overridden(config_of(workdir), asked.data))
+    experiment = _on_other_data(workdir, asked.data) if asked.data else Experiment.of(config_of(workdir))
     if asked.length:
         experiment = experiment.at_length(asked.length)
     prepared = prepare_other(workdir, experiment) if asked.data else prepare_again(workdir, experiment)
     experiment.data().require_model(experiment.model, prepared.processor)
+    if asked.data:
+        _warn_of_part(experiment, prepared, asked.split)
     split, rows = _split(prepared, asked.split), experiment.batch_size
     windows = random_windows(split, rows, asked.windows, experiment.seed) if asked.windows else None
     trained = open_run(path, asked.which)
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
-    baseline = baseline_of(experiment, prepared, asked.split)
+    # A baseline is fitted to the training split of the run, and says nothing of the text that it was fitted to.
+    fitted = not asked.data and asked.split != 'train'
+    baseline = baseline_of(experiment, prepared, asked.split) if fitted else None
     sampled = None if windows is None else evaluate(_scorer(experiment, trained.params), windows)['loss']
     return replace(found.compared(baseline, experiment.baseline), estimate=sampled)
+
+
+def _on_other_data(workdir: Workdir, overrides: Sequence[str]) -> Experiment:
+    """Return the experiment of a run on other data, whose classes have the numbers that they had in training."""
+    config = overridden(config_of(workdir), overrides)
+    experiment = Experiment.of(config)
+    if getattr(experiment.data(), 'names', ()) is not None or not workdir.classes.exists():
+        return experiment
+    names = class_names(Experiment.of(config_of(workdir)), workdir)
+    classes = {'names': list(names), 'classes': len(names)}
+    return Experiment.of({**config, 'data': {**config['data'], **classes}})
+
+
+def _warn_of_part(experiment: Experiment, prepared: Prepared, name: str) -> None:
+    """Warn that a file is split here as it would be for training, so that only a part of it is evaluated."""
+    path = getattr(experiment.data(), 'path', None)
+    if path and expanded(path).is_file():
+        split, total = _split(prepared, name), sum(each.targets for each in prepared.splits.values())
+        others = ', '.join(other for other in prepared.splits if other != name)
+        _LOG.warning(
+            '%s: %s of its %s %s are evaluated, as the file is split here as for training; --split=%s has the others; '
+            'for all at once, put it as test.* into a folder with a train.* and give --split=test',
+            path, f'{split.targets:,}', f'{total:,}', split.unit, others,
+        )  # fmt: skip
 
 
 def _split(prepared: Prepared, name: str) -> Split:

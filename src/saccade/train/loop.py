@@ -42,7 +42,14 @@ from saccade.train.plan import RunPlan, row_lines
 from saccade.train.process.lock import locked
 from saccade.train.process.memory import HELD, return_large_blocks
 from saccade.train.process.processes import Stop, require_shared
-from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
+from saccade.train.setup import (
+    make_backend,
+    ranked_lines,
+    require_devices,
+    require_lengths,
+    require_parts,
+    require_ranking,
+)
 from saccade.train.start import start_from
 from saccade.train.trained import verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir
@@ -117,7 +124,11 @@ class Run:
         parts = {'config.model': experiment.model, 'config.task': experiment.task}
         devices = 1 if self.backend.traced else self.backend.devices
         mixed = row_lines(parts, experiment.batch_size, experiment.accumulate, devices)
-        self.display.say('\n'.join([*self.plan.lines(), *mixed, *changes, f'live page   {self.workdir.live}']))
+        self.display.say(
+            '\n'.join(
+                [*self.plan.lines(), *mixed, *ranked_lines(experiment), *changes, f'live page   {self.workdir.live}']
+            )
+        )
 
     def _require_same_rates(self) -> None:
         """Check that a changed number of steps does not change the learning rates of completed steps."""

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prediction by a Hugging Face directory: its architecture says the task, and config.json the names of the classes.
 
-As in transformers, a classifier of texts with `problem_type` regression, or with one class, predicts a number.
+As in transformers, a classifier of texts with `problem_type` regression predicts a number, and with one class a
+probability.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from scipy.special import expit
 
 from saccade.build import build
 from saccade.data.encoder.classified import Classified
@@ -22,7 +26,7 @@ from saccade.decode.predict import Predictor
 from saccade.hub import load as hub
 from saccade.hub.download import local
 from saccade.task.classification import Classification
-from saccade.task.regression import Regression
+from saccade.task.regression import PredictedNumber, Regression
 from saccade.task.span_qa import SpanQA
 from saccade.task.tagging import Tagging
 from saccade.train.predicting import PredictiveModel, predictive_run
@@ -108,13 +112,23 @@ class _Reader:
     names: tuple[str, ...] = ()
 
 
+class _OneClass(Regression):
+    """Classifier with one class, as a cross-encoder: its probability is the sigmoid of its score."""
+
+    def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedNumber]:
+        """Yield the probability for each example."""
+        for found in super().outputs(predictions, split):
+            yield PredictedNumber(float(expit(found.value)))
+
+
 def _texts(asked: _Asked) -> _Reader:
     names, problem = asked.architecture.labels, asked.architecture.problem
     if problem == 'multi_label_classification':
         raise UserError(f'{asked.path}: config.json: problem_type {problem}, several classes a text, is not supported')
     row = {'tokenizer': _UNUSED, 'context_length': asked.length, **dict(zip(INPUTS, asked.columns, strict=False))}
     if problem == 'regression' or len(names) == 1:
-        return _Reader(Regression(), Valued(value='value', **row))
+        task = Regression() if problem == 'regression' else _OneClass()
+        return _Reader(task, Valued(value='value', **row))
     return _Reader(Classification(), Classified(label='label', classes=len(names), **row), names)
 
 

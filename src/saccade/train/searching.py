@@ -48,7 +48,7 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
     if not (asked.index or asked.workdir):
         raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
     trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype).only(asked.part)
-    read = partial(sentence_vectors, pool=trained.sentence.pool)
+    read = partial(sentence_vectors, pool=trained.sentence.pool, unit=trained.sentence.unit)
     encoder = SentenceEncoder(
         trained.model, trained.params, trained.tokenizer, asked.rows, read, trained.sentence.length
     )
@@ -59,8 +59,9 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
 
 def model_digest(trained: Trained) -> str:
     """Return a digest that changes with the weights of a model, its architecture, its tokenizer and its settings."""
-    pool, length = trained.sentence.pool, trained.sentence.length
-    settings = [trained.config['model'], trained.tokenizer.digest, *([pool.__name__, length] if pool else ())]
+    pool, told = trained.sentence.pool, trained.sentence
+    sentence = [pool.__name__, told.length, told.unit] if pool else []
+    settings = [trained.config['model'], trained.tokenizer.digest, *sentence]
     found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for leaf in jax.tree.leaves(trained.params):
         found.update(np.asarray(leaf).tobytes())

@@ -200,6 +200,18 @@ def require_ranking(experiment: Experiment) -> None:
             raise UserError(f"config.{where}: no evaluation logs '{name}'{nearest(name, logged)}")
 
 
+def ranked_lines(experiment: Experiment) -> list[str]:
+    """Return a line on the checkpoints that can be the best, if few are saved at an evaluation."""
+    saved, evaluated = experiment.checkpoint_every, experiment.eval_every
+    both = math.lcm(saved, evaluated)
+    if not experiment.keep_best or saved >= experiment.steps or both in (saved, evaluated):
+        return []
+    return [
+        f'best        only a checkpoint at an evaluation can be the best: every {both:,} steps, and the last; for '
+        f'more, set checkpoint_every to a multiple of eval_every={evaluated:,}'
+    ]
+
+
 def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
     """Build the training step of an experiment as one program over a mesh.
 

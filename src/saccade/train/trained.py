@@ -178,13 +178,13 @@ def restored_params(workdir: Workdir, experiment: Experiment, which: str) -> Res
     """
     with Checkpoints(workdir.checkpoints, best_by=ranking(experiment), mirror=workdir.mirror) as checkpoints:
         like = run_param_shapes(experiment)
-        if which == 'average':
-            return averaged(checkpoints, like, experiment.keep_last)
+        if which == 'average':  # gradient steps of a schedule-free run are not evaluated, only their average
+            return averaged(checkpoints, like, experiment.keep_last, 'ema' if experiment.schedule_free else 'params')
         return checkpoints.restore_part('ema' if experiment.has_average else 'params', like, which)
 
 
-def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
-    """Return the mean of the parameters of the last `count` checkpoints, or of all if there are fewer.
+def averaged(checkpoints: Checkpoints, like: Params, count: int, part: str = 'params') -> Restored:
+    """Return the mean of a part of the last `count` checkpoints, or of all if there are fewer.
 
     Vaswani et al. 2017, section 6.1, https://arxiv.org/abs/1706.03762, average 5 or 20, which were 10 minutes apart.
 
@@ -192,7 +192,7 @@ def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
         UserError: there is none, or one of them is damaged.
     """
     steps = checkpoints.steps()[-count:] or ['latest']
-    found = (checkpoints.restore_part('params', like, step) for step in steps)
+    found = (checkpoints.restore_part(part, like, step) for step in steps)
     total = functools.reduce(
         lambda one, other: replace(other, state=jax.tree.map(jnp.add, one.state, other.state)), found
     )
@@ -265,11 +265,14 @@ def is_hub(path: str) -> bool:
 
     Raises:
         UserError: the folder does not exist, and the path may name a model of huggingface.co; or `hf:ORG/NAME` cannot
-            be downloaded.
+            be downloaded; or it holds an adapter of PEFT.
     """
     if is_bucket(path):
         return False
     folder = absolute(local(path))
     if not folder.exists() and (words := advice(path)):
         raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py; {words}')
-    return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
+    if (folder / 'checkpoints').exists():
+        return False
+    hub.require_no_adapter(folder)
+    return (folder / 'config.json').exists()

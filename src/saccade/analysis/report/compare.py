@@ -220,7 +220,7 @@ def compare(study: Study, question: StudyQuestion) -> Comparison:
         for place, variant in enumerate(order, start=1)
     ]
     measured = tuple(_measured(standings, declared))
-    baseline = _baseline(study.trials, metric)
+    baseline = _baseline(study.trials, metric) if question.split == 'validation' else None  # of this split only
     return Comparison(study, question.split, declared, tuple(fields), measured, baseline, over)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from saccade.data.audio.labelled_base import LabelledSoundsBase
 from saccade.data.labelled_base import Labelled
-from saccade.data.labelled_folders import labelled_splits
+from saccade.data.labelled_folders import Classes, labelled_splits
 from saccade.paths import expanded
 from saccade.types import Count, Share
 
@@ -24,16 +24,19 @@ class SoundFolder(LabelledSoundsBase):
 
     Attributes:
         classes: number of classes (C).
+        names: of the classes, in the order of their numbers; None for the sorted names of their folders.
         path: a folder of WAV files by class.
         validation: fraction of each class to hold out, if there is no folder for it.
     """
 
     classes: Count
     path: str
+    names: tuple[str, ...] | None = None
     validation: Share = 0.2
 
     def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
         folder = expanded(self.path)
-        found, changes = labelled_splits(folder, ('.wav', '.wave'), 'WAV files', self.classes, self.validation)
+        classes = Classes(self.classes, self.names)
+        found, changes = labelled_splits(folder, ('.wav', '.wave'), 'WAV files', classes, self.validation)
         splits = {name: Labelled(self._files(of.paths), of.labels, of.names) for name, of in found.items()}
         return splits, changes

@@ -21,22 +21,24 @@ class Classified(Examples):
     """Texts or pairs of texts with a class each.
 
     Attributes:
-    label: column of the class. Classes are numbered in the sorted order of their names in the training split.
+    label: column of the class.
     classes: number of classes (C).
+    names: of the classes, in the order of their numbers; None for the sorted names in the training split.
     """
 
     label: str
     classes: int
+    names: tuple[str, ...] | None = None
 
     answer: ClassVar[str] = 'label'
     padding_label: ClassVar[np.generic] = np.int32(IGNORED)
 
     @property
     def _key(self) -> Any:
-        return super()._key, self.classes
+        return super()._key, self.classes, *(self.names or ())
 
     def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
-        names = Names.of(self._labels(records.splits['train']), self.classes)
+        names = Names.of(self._labels(records.splits['train']), self.classes, self.names)
         return {
             split: {'label': names.numbers(list(self._labels(source)), source.place), 'names': np.array(names.known)}
             for split, source in records.splits.items()

@@ -22,12 +22,16 @@ class Names:
     known: tuple[str, ...]
 
     @classmethod
-    def of(cls, labels: Iterable[str], classes: int) -> 'Names':
-        """Return the sorted distinct names of labels.
+    def of(cls, labels: Iterable[str], classes: int, given: tuple[str, ...] | None = None) -> 'Names':
+        """Return the given names, or the sorted distinct names of labels.
 
         Raises:
-            UserError: their number differs from `classes`.
+            UserError: their number differs from `classes`, or two are equal.
         """
+        if given is not None:
+            if len({*given}) != classes:
+                raise UserError(f'data.names: {_listed(given)}: must be {classes} different names, as data.classes')
+            return cls(given)
         known = tuple(sorted(set(labels)))
         if len(known) != classes:
             raise UserError(

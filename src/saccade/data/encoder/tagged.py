@@ -109,13 +109,15 @@ class Tagged(FromRecords):
     """Sentences of words, with a tag for each word.
 
     Attributes:
-        classes: number of tags (C), numbered in the sorted order of their names in the training split.
+        classes: number of tags (C).
+        names: of the tags, in the order of their numbers; None for the sorted names in the training split.
         tokens: column of the words.
         tags: column of their tags.
         check: validates the tags of a sentence, given its place for messages, as `metric.entity:require_bio`.
     """
 
     classes: int
+    names: tuple[str, ...] | None = None
     tokens: str = 'tokens'
     tags: str = 'tags'
     check: Part | None = None
@@ -155,14 +157,15 @@ class Tagged(FromRecords):
 
     @property
     def _key(self) -> Any:
-        return 'tags', self.tokens, self.tags, self.classes, spec(self.check)
+        return 'tags', self.tokens, self.tags, self.classes, spec(self.check), *(self.names or ())
 
     def _texts(self, examples: RecordSource) -> Iterator[str]:
         return (' '.join(words) for words, _ in self._sentences(examples))
 
     def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
         sentences = {split: list(self._sentences(records)) for split, records in source.splits.items()}
-        names = Names.of(itertools.chain.from_iterable(tags for _, tags in sentences['train']), self.classes)
+        tags = itertools.chain.from_iterable(tags for _, tags in sentences['train'])
+        names = Names.of(tags, self.classes, self.names)
         return {
             split: _labelled(found, names, source.splits[split].place, tokenizer) for split, found in sentences.items()
         }

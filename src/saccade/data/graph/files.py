@@ -45,6 +45,7 @@ class GraphFiles(LabelledGraphsBase):
         node_features: number of types or features of nodes (F).
         edge_types: number of types of edges (G).
         classes: number of classes (C).
+        names: of the classes, in the order of their numbers; None for the sorted names in the training split.
         directed: edges lead only from their first node to their second. Node identifiers ignore directions.
         validation: fraction of each class of a single file to hold out, deterministically.
     """
@@ -53,6 +54,7 @@ class GraphFiles(LabelledGraphsBase):
     node_features: Count
     edge_types: CountOrZero = 0
     classes: Count
+    names: tuple[str, ...] | None = None
     directed: bool = False
     validation: Share = 0.2
 
@@ -80,7 +82,7 @@ class GraphFiles(LabelledGraphsBase):
     def _open(self, cache: Path) -> DatasetSource:
         records = self._records(cache)
         labels = {name: [_label(found, index) for index in range(len(found))] for name, found in records.items()}
-        names = Names.of(labels['train'], self.classes)
+        names = Names.of(labels['train'], self.classes, self.names)
         splits = {
             name: Labelled(
                 [graph_of(found[index], found.place(index), self.directed) for index in range(len(found))],
@@ -89,9 +91,8 @@ class GraphFiles(LabelledGraphsBase):
             )
             for name, found in records.items()
         }
-        return DatasetSource(
-            splits, digest({name: found.digest for name, found in records.items()}, self.validation, self.directed)
-        )
+        digests = {name: found.digest for name, found in records.items()}
+        return DatasetSource(splits, digest(digests, self.validation, self.directed, *self.names or ()))
 
     def _records(self, cache: Path) -> Mapping[str, FileRecords]:
         path = expanded(self.path)

@@ -20,7 +20,7 @@ from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_so
 from saccade.data.image.labelled_base import LabelledImagesBase
 from saccade.data.image.rows import FORMATS, ImageFiles, ImageRecords
 from saccade.data.labelled_base import Labelled
-from saccade.data.labelled_folders import by_class, labelled_splits
+from saccade.data.labelled_folders import Classes, by_class, labelled_splits
 from saccade.paths import expanded
 from saccade.types import Count, Share, UserError
 
@@ -35,6 +35,7 @@ class ImageFolder(LabelledImagesBase):
 
     Attributes:
         classes: number of classes (C).
+        names: of the classes, in the order of their numbers; None for the sorted names of their folders.
         path: a folder of images by class, or the folder of a prepared TFDS dataset; or
         name: a TFDS dataset with an 'image' and a 'label'.
         validation: fraction of each class to hold out, if there is no folder or split for it.
@@ -43,6 +44,7 @@ class ImageFolder(LabelledImagesBase):
     classes: Count
     path: str | None = None
     name: str | None = None
+    names: tuple[str, ...] | None = None
     validation: Share = 0.2
 
     def _labelled(self, cache: Path) -> _Labelled:
@@ -56,7 +58,8 @@ class ImageFolder(LabelledImagesBase):
             from saccade.data.corpus.prepare import opened
 
             return self._of_dataset(folder.name, opened(folder))
-        found, changes = labelled_splits(folder, _endings(), 'images', self.classes, self.validation)
+        classes = Classes(self.classes, self.names)
+        found, changes = labelled_splits(folder, _endings(), 'images', classes, self.validation)
         images = {name: Labelled(ImageFiles(of.paths), of.labels, of.names) for name, of in found.items()}
         return images, changes
 
@@ -68,6 +71,8 @@ class ImageFolder(LabelledImagesBase):
         names = tuple(features['label'].names)
         if len(names) != self.classes:
             raise UserError(f'data.classes: {self.classes}, but {name} has {len(names)}')
+        if self.names not in (None, names):
+            raise UserError(f'data.names: {", ".join(self.names)}, but {name} has {", ".join(names)}')
         picked = pick(name, builder, self.validation)
         splits = {
             split: Labelled(ImageRecords(of, 'image'), _labels(of, self.classes), names) for split, of in picked.items()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
-from tokenizers import AddedToken, decoders, models, processors
+from tokenizers import AddedToken, decoders, models, normalizers, processors
 
 from saccade.data.tokenizer.foreign import parts_of
 from saccade.data.tokenizer.tokenizer import config_of, read_config
@@ -41,6 +41,7 @@ _AGAINST = {
     'StripAccents': ('keep_accents', True),
     'Prepend': ('add_prefix_space', False),
 }
+_LOWERED = ('Siglip2Tokenizer',)  # classes that lower-case texts, which their tokenizer.json does not say
 _CLEAN = 'clean_up_tokenization_spaces'
 _CLEAN_PAIRS = f'{_CLEAN}_for_bpe_even_though_it_will_corrupt_output'
 # Spaces that `clean_up_tokenization_spaces` removes from a decoded text, in this order.
@@ -187,6 +188,14 @@ class TokenizerSettings:
 
     def _with_parts(self, backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
         found = json.loads(backend.to_str())
+        types = {part['type'] for part in parts_of(found['normalizer'])}
+        if self.config.get('tokenizer_class') in _LOWERED:
+            backend.normalizer = normalizers.Sequence(
+                [normalizers.Lowercase(), *([backend.normalizer] if backend.normalizer else [])]
+            )
+            found = json.loads(backend.to_str())
+        elif self.config.get('do_lower_case') is True and not types & {'Lowercase', 'BertNormalizer'}:
+            _LOG.warning('%s: do_lower_case is true, but tokenizer.json keeps capitals, as in transformers', self.file)
         before = json.dumps(found)
         for part in (*parts_of(found['normalizer']), *parts_of(found['pre_tokenizer'])):
             for name, key in _SET.get(part['type'], {}).items():

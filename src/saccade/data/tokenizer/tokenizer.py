@@ -231,6 +231,10 @@ class Tokenizer:
         """Return a token in the vocabulary's spelling, including marks such as ##."""
         return self.backend.id_to_token(int(number)) or ''
 
+    def spelled(self, number: SupportsInt) -> str:
+        """Return the text of a token alone, or the token in the vocabulary's spelling if it has none."""
+        return self.backend.decode([int(number)], skip_special_tokens=False) or self.token(number)
+
     def save(self, folder: Path | str) -> None:
         """Write tokenizer.json into a folder, and source_tokenizer.json if sources have a separate vocabulary.
 
