@@ -89,6 +89,12 @@ def test_what_is_behind_the_baseline_is_named(tmp_path):
     assert f'): {expected[0]}.' in report(tmp_path).files[1].read_text().replace('\\', '')
 
 
+def test_a_baseline_is_compared_with_its_own_split_alone(tmp_path):
+    compared(tmp_path, (None, 1.5, 1.5))
+    assert compare(read_study(tmp_path), StudyQuestion()).baseline == 1.5
+    assert compare(read_study(tmp_path), StudyQuestion(split='validation_64')).baseline is None
+
+
 def test_runs_of_different_baselines_have_none_in_common(tmp_path):
     assert compared(tmp_path, (None, 1.5, 1.6)).baseline is None
 
