@@ -139,9 +139,7 @@ def evaluate_run(path: str, asked: EvaluationOptions) -> Evaluation:
     windows = random_windows(split, rows, asked.windows, experiment.seed) if asked.windows else None
     trained = open_run(path, asked.which)
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
-    # A baseline is fitted to the training split of the run, and says nothing of the text that it was fitted to.
-    fitted = not asked.data and asked.split != 'train'
-    baseline = baseline_of(experiment, prepared, asked.split) if fitted else None
+    baseline = _baseline(workdir, experiment, prepared, asked)
     sampled = None if windows is None else evaluate(_scorer(experiment, trained.params), windows)['loss']
     return replace(found.compared(baseline, experiment.baseline), estimate=sampled)
 
@@ -155,6 +153,20 @@ def _on_other_data(workdir: Workdir, overrides: Sequence[str]) -> Experiment:
     names = class_names(Experiment.of(config_of(workdir)), workdir)
     classes = {'names': list(names), 'classes': len(names)}
     return Experiment.of({**config, 'data': {**config['data'], **classes}})
+
+
+def _baseline(
+    workdir: Workdir, experiment: Experiment, prepared: Prepared, asked: EvaluationOptions
+) -> Evaluation | None:
+    """Evaluate the baseline, fitted to the training split of the run; None for this split, or if it cannot be read."""
+    if experiment.baseline is None or asked.split == 'train':
+        return None
+    try:
+        own = prepare_other(workdir, Experiment.of(config_of(workdir))) if asked.data else prepared
+    except UserError as error:
+        _LOG.warning('no baseline, which is fitted to the training data: %s', error)
+        return None
+    return baseline_of(experiment, prepared, asked.split, train=own.splits['train'])
 
 
 def _warn_of_part(experiment: Experiment, prepared: Prepared, name: str) -> None:
@@ -316,12 +328,18 @@ def require_sample(experiment: Experiment, processor: Processor | None) -> None:
         raise UserError(f'config.sample: {error}; set {other}--config.sample=None') from error
 
 
-def baseline_of(experiment: Experiment, prepared: Prepared, name: str, step: int = 0) -> Evaluation | None:
-    """Evaluate the experiment's baseline on a split; return None if there is none."""
+def baseline_of(
+    experiment: Experiment, prepared: Prepared, name: str, step: int = 0, train: Split | None = None
+) -> Evaluation | None:
+    """Evaluate the experiment's baseline on a split; return None if there is none.
+
+    Args:
+        train: split that it is fitted to; None for the training split of the same data.
+    """
     if experiment.baseline is None:
         return None
     split = prepared.splits[name]
-    found = experiment.baseline(prepared.splits['train'], split, vocabulary_of(experiment, prepared.processor))
+    found = experiment.baseline(train or prepared.splits['train'], split, vocabulary_of(experiment, prepared.processor))
     return evaluation(step, 'baseline', split, {'loss': found} if isinstance(found, float) else found)
 
 
