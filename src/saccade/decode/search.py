@@ -51,7 +51,7 @@ Vectors = Float[np.ndarray, '_ D']
 
 
 class SearchResult(NamedTuple):
-    """Search result. Attributes: number, index of the text in the corpus, from 0; its score."""
+    """Search result. Attributes: number, index of the text in the corpus, from 0; score, larger for a closer text."""
 
     number: int
     score: float

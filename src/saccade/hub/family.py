@@ -223,9 +223,7 @@ class Family:
         return name
 
     def _tied(self, config: Mapping[str, Any]) -> bool:
-        return (
-            isinstance(self.template, Mapping) and filled({'tied': self.template.get('tied')}, config)['tied'] is True
-        )
+        return filled({'tied': self.template.get('tied')}, config)['tied'] is True
 
     def prefix_with(self, heads: tuple[Head, ...]) -> str:
         """Return the prefix of the tensors of a model with these heads."""

@@ -165,7 +165,7 @@ def _generation_before(init_from: str, reads: Any) -> Generation:
 
 
 def _without_pooling(trained: Trained) -> tuple[Trained, Mapping[str, str]]:
-    """Return the model without its heads, one of them a text's vector, and the files that name its pooling.
+    """Return a sentence encoder without its heads, and the files that name its pooling.
 
     Warn if sentence-transformers has no such pooling: the model is then the same, and there are no files.
     """
@@ -175,8 +175,8 @@ def _without_pooling(trained: Trained) -> tuple[Trained, Mapping[str, str]]:
     pool = head.get('pool')
     if pool is None or pool.target not in known or head['activation'] is not None:
         _LOG.warning(
-            'config.model.heads.pooled: vectors of texts by what is exported are means, not those of the head: only '
-            'pooling by %s, without a hidden layer, is exported',
+            'config.model.heads.pooled: sentence-transformers will take the mean of the tokens in place of this head; '
+            'it can be exported if it pools by %s, without a hidden layer',
             ', '.join(known.values()),
         )
         return trained, {}

@@ -124,11 +124,8 @@ class Run:
         parts = {'config.model': experiment.model, 'config.task': experiment.task}
         devices = 1 if self.backend.traced else self.backend.devices
         mixed = row_lines(parts, experiment.batch_size, experiment.accumulate, devices)
-        self.display.say(
-            '\n'.join(
-                [*self.plan.lines(), *mixed, *ranked_lines(experiment), *changes, f'live page   {self.workdir.live}']
-            )
-        )
+        lines = [*self.plan.lines(), *mixed, *ranked_lines(experiment), *changes]
+        self.display.say('\n'.join([*lines, f'live page   {self.workdir.live}']))
 
     def _require_same_rates(self) -> None:
         """Check that a changed number of steps does not change the learning rates of completed steps."""

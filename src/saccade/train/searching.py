@@ -59,8 +59,8 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
 
 def model_digest(trained: Trained) -> str:
     """Return a digest that changes with the weights of a model, its architecture, its tokenizer and its settings."""
-    pool, told = trained.sentence.pool, trained.sentence
-    sentence = [pool.__name__, told.length, told.unit] if pool else []
+    asked = trained.sentence
+    sentence = [asked.pool.__name__, asked.length, asked.unit] if asked.pool else []
     settings = [trained.config['model'], trained.tokenizer.digest, *sentence]
     found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for leaf in jax.tree.leaves(trained.params):

@@ -18,6 +18,7 @@ from saccade.data.cache import digest, each
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.files import content_of, decoded
+from saccade.data.corpus.named_splits import NAMES
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import DatasetSource
@@ -25,7 +26,8 @@ from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
 
-_NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json(\.gz)?', re.IGNORECASE)
+_SPLITS = '|'.join((*NAMES['train'], *NAMES['validation']))
+_NAMED = re.compile(rf'(?P<split>{_SPLITS})(-v[\d.]+)?\.json(\.gz)?', re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
