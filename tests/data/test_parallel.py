@@ -141,15 +141,22 @@ def test_a_test_split_is_one_more_and_is_never_learned_from(folder, tmp_path):
     for language, texts in (('en', EN), ('de', DE)):
         lines(folder / f'test_2016_flickr.{language}', texts[:3])
     prepared = data(folder).prepare(tmp_path / 'cache')
-    assert list(prepared.splits) == ['train', 'validation', 'test'] or set(prepared.splits) == {
-        'train',
-        'validation',
-        'test',
-    }
+    assert {*prepared.splits} == {'train', 'validation', 'test'}
     assert len(prepared.splits['test'].rows) == 3
     for language, texts in (('en', EN), ('de', DE)):
         lines(folder / f'test_2017.{language}', texts[:1])
     assert {'test_2016_flickr', 'test_2017'} < set(data(folder).prepare(tmp_path / 'cache').splits)
+
+
+def test_pairs_of_training_are_held_out_if_only_test_files_are_with_them(tmp_path):
+    for language in ('en', 'de'):
+        lines(tmp_path / f'train.{language}', [f'{language} {number}' for number in range(50)])
+        lines(tmp_path / f'test.{language}', [f'{language} {number}' for number in range(50, 60)])
+    splits = data(tmp_path, validation=0.2).prepare(tmp_path / 'cache').splits
+    train, validation, test = ({*pairs(splits[name])} for name in ('train', 'validation', 'test'))
+    assert len(train) + len(validation) == len(train | validation) == 50
+    assert 5 <= len(validation) <= 15
+    assert test == {(f'en {number}', f'de {number}') for number in range(50, 60)}
 
 
 def test_two_files_by_themselves_are_cut_in_two(tmp_path):

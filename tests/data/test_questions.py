@@ -324,12 +324,28 @@ def test_a_folder_is_split_by_the_names_of_its_files(tmp_path, names):
     }
 
 
+def test_a_test_file_is_its_own_split_and_articles_of_the_training_file_are_for_validation(tmp_path):
+    written(tmp_path / 'squad' / 'train-v1.1.json', many(20))
+    written(tmp_path / 'squad' / 'test-v1.1.json', DEV)
+    opened = open_questions(None, str(tmp_path / 'squad'), tmp_path, 0.2)
+    assert [question.id for question in opened.splits['test']] == ['e']
+    assert {*opened.splits} == {'train', 'validation', 'test'}
+    found = {split: {question.title for question in opened.splits[split]} for split in ('train', 'validation')}
+    assert all(found.values())
+    assert not found['train'] & found['validation']
+    assert len(found['train'] | found['validation']) == 20
+
+
 @pytest.mark.parametrize(
     ('names', 'message'),
     [
-        (('train.json',), 'needs train.json and dev.json, one of each; for validation it has none'),
-        (('dev.json',), 'one of each; for train it has none'),
-        (('train-v1.1.json', 'train-v2.0.json', 'dev.json'), 'for train it has train-v1.1.json and train-v2.0.json'),
+        (('train.json',), r'needs one train\.json, and one dev\.json or test\.json; there are train\.json$'),
+        (('dev.json',), r'dev\.json: named after a split, and there is not both a train'),
+        (('train-v1.1.json', 'dev-v1.1.json', 'train-v2.0.json', 'dev-v2.0.json'), 'several sets of files'),
+        (
+            ('train_0.json', 'train_1.json', 'dev.json'),
+            r'one train\.json, .* there are dev\.json, train_0\.json, train_1',
+        ),
     ],
 )
 def test_a_folder_without_one_file_for_each_split_is_refused(tmp_path, names, message):
@@ -484,6 +500,7 @@ def test_a_dataset_by_name(tmp_path):
 def test_a_dataset_without_a_split_to_judge_by_is_split_by_article(tmp_path):
     splits = open_questions('saccade_toy_squad_whole', None, tmp_path, 0.3).splits
     found = {name: {question.title for question in split} for name, split in splits.items()}
+    assert all(found.values())
     assert not found['train'] & found['validation']
     assert len(found['train'] | found['validation']) == 10
     assert sum(map(len, splits.values())) == 30

@@ -88,11 +88,16 @@ def test_a_special_token_of_one_character_is_refused():
         Character(end=None, specials=('#', '$'))
 
 
-def test_a_character_that_is_a_special_token_elsewhere_is_named(tmp_path):
-    backend = tokenizers.Tokenizer(models.BPE({'#': 0, 'a': 1}, [], unk_token='[UNK]'))
-    backend.add_special_tokens(['#'])
-    with pytest.raises(UserError, match="cannot encode '#'"):
-        open_tokenizer(folder(tmp_path, backend)).encode('a#')
+@pytest.mark.parametrize('role', ['pad_token', 'eos_token'])
+def test_a_character_with_a_role_is_still_a_character_of_a_text(tmp_path, role):
+    """As the padding of some folders of CLIP."""
+    alphabet = {'!': 0, '!</w>': 1, 'a': 2, 'a</w>': 3, '!!</w>': 4, '[UNK]': 5}
+    merges = [('!', '!</w>')]
+    backend = tokenizers.Tokenizer(models.BPE(alphabet, merges, unk_token='[UNK]', end_of_word_suffix='</w>'))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = open_tokenizer(folder(tmp_path, backend, tokenizer_config={role: '!'}))
+    assert tokenizer.role(role) == 0
+    assert [tokenizer.encode(text) for text in ('a!', 'a!!', 'a !a', '!!a')] == [[3, 1], [3, 4], [3, 1, 3], [4, 3]]
 
 
 def test_a_merge_that_makes_a_special_token_is_not_used(tmp_path):

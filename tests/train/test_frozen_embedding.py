@@ -57,3 +57,38 @@ def rows(run):
     places = jnp.broadcast_to(jnp.arange(tokens.shape[1], dtype=jnp.int32), tokens.shape)
     types = (places > 3).astype(jnp.int32)
     return {**batch, 'tokens': tokens, 'positions': places, 'types': types, 'row': places[0][: tokens.shape[0]]}
+
+
+def learner_and_state(*fields):
+    run = Experiment.of(load_config(CONFIG, [f'--config.{field}' for field in (*SMALL, 'model.layers=2', *fields)]))
+    learner, batch = make_learner(run), rows(run)
+    return learner, jax.jit(learner.init)(jax.random.key_data(jax.random.key(0)), batch), batch
+
+
+@pytest.mark.parametrize('more', [(), ('accumulate=2',)])
+def test_gradients_of_what_is_frozen_are_zero_and_those_of_the_rest_are_the_same(more):
+    frozen = '^embedding|/query$|/ff/'
+    rates = f"optimizer.rates={{'use': 'train.rates:Frozen', 'match': '{frozen}'}}"
+    all_learn, (some, state, batch) = (
+        learner_and_state('optimizer.rates=None', *more)[0],
+        learner_and_state(rates, *more),
+    )
+    whole, part = (flatten_dict(each._gradient(state, batch)[1], sep='/') for each in (all_learn, some))
+    for path, leaf in part.items():
+        if path in some.frozen:
+            assert not leaf.any()
+        else:
+            np.testing.assert_allclose(leaf, whole[path], rtol=1e-5, atol=1e-7)
+    assert {'embedding', 'layers/pattern_0/mixer/query'} <= some.frozen
+    norm = jax.jit(some.train_step)(state, batch)[1]['gradient_norm']
+    np.testing.assert_allclose(norm, np.sqrt(sum(np.square(leaf).sum() for leaf in part.values())), rtol=1e-5)
+
+
+def test_a_frozen_lower_part_costs_no_backward_pass():
+    def flops(*fields):
+        learner, state, batch = learner_and_state(*fields)
+        return jax.jit(learner._gradient).lower(state, batch).cost_analysis()['flops']
+
+    below = 'optimizer.rates=' + str({'use': 'train.rates:Frozen', 'match': '^(embed|types|position|layers)'})
+    whole, above = flops('optimizer.rates=None'), flops(below)
+    assert above < 0.6 * whole

@@ -52,6 +52,16 @@ def test_a_leap_of_loss_or_gradient_is_skipped_and_changes_nothing(leap):
     assert not np.array_equal(kept[13][0]['kernel'], kept[12][0]['kernel'])
 
 
+def test_the_update_of_a_statistic_is_no_leap_of_the_gradient():
+    optimizer = SkipLeaps(WINDOW, DEVIATIONS)(optax.identity())
+    params = {**ONES, 'norm': {'running_mean': jnp.ones(4)}}
+    state = optimizer.init(params)
+    for number in range(12):
+        gradient = {'kernel': jnp.full(4, 1 + 0.01 * number), 'norm': {'running_mean': jnp.full(4, 100.0**number)}}
+        _, state = optimizer.update(gradient, state, params, value=jnp.float32(2 + 0.01 * number))
+    assert state.skipped == 0
+
+
 @pytest.mark.parametrize('first', [(np.inf, 1.0), (2.0, np.nan)], ids=str)
 def test_what_is_not_finite_does_not_hide_a_later_leap(first):
     losses, norms = [2 + 0.01 * n for n in range(16)], [1.0 + 0.01 * n for n in range(16)]

@@ -31,8 +31,8 @@ def config(*fields):
     return load_config(PARITY, [f'--config.{field}' for field in (*SMALL, *STEPS, *fields)])
 
 
-def evaluations(folder):
-    return {record['step']: record for record in read(folder / 'metrics.jsonl') if record['split'] == 'validation'}
+def evaluations(folder, split='validation'):
+    return {record['step']: record for record in read(folder / 'metrics.jsonl') if record['split'] == split}
 
 
 def outcomes(folder):
@@ -143,8 +143,9 @@ def test_a_target_that_only_a_part_of_the_split_reaches_does_not_end_a_run(tmp_p
     monkeypatch.setattr(Run, 'measure', part_is_easy)
     found = train(config("stop_at={'accuracy': 0.99}", 'eval_batches=1'), str(tmp_path), QUIET)
     assert (found['step'], found['accuracy']) == (12, 1.0)
-    assert asked == [(4, 1), (4, 0), (8, 1), (8, 0), (12, 1), (12, 0), (12, 0)]
-    assert [*evaluations(tmp_path)] == [4, 8, 12]
+    assert asked == [(4, 1), (4, 0), (8, 1), (8, 0), (12, 1), (12, 0), (12, 0), (12, 1)]
+    assert [*evaluations(tmp_path)] == [12]
+    assert [*evaluations(tmp_path, 'validation_part')] == [4, 8, 12]
 
 
 @pytest.mark.long

@@ -188,13 +188,11 @@ def _split(prepared: Prepared, name: str) -> Split:
     return prepared.splits[name]
 
 
-def evaluated(
-    experiment: Experiment, params: Params, split: Split, name: str, step: int, limit: int | None = None
-) -> Evaluation:
-    """Evaluate parameters on a split, or on its first `limit` batches, on one device."""
-    batches = eval_batches(split, experiment.batch_size, limit=limit)
+def evaluated(experiment: Experiment, params: Params, split: Split, name: str, step: int) -> Evaluation:
+    """Evaluate parameters on a split, on one device."""
+    batches = eval_batches(split, experiment.batch_size)
     found = evaluation(step, name, split, evaluate(_scorer(experiment, params), batches))
-    return with_task_metrics(experiment, params, split, found, limit)
+    return with_task_metrics(experiment, params, split, found)
 
 
 def prepare_lengths(experiment: Experiment, processor: Processor | None) -> list[tuple[Experiment, Split]]:
@@ -211,7 +209,7 @@ def evaluate_lengths(prepared: Sequence[tuple[Experiment, Split]], params: Param
     """Evaluate parameters at each length of `prepare_lengths`, on one device."""
     for other, split in prepared:
         name = f'validation_{other.data().context_length}'
-        yield evaluated(other, params, split, name, step, other.eval_batches or None)
+        yield evaluated(other, params, split, name, step)
 
 
 def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) -> Evaluation:

@@ -42,10 +42,11 @@ class Experiment:
         log_every: steps from one logged step to the next; 0 for only at the end.
         eval_every: steps from one evaluation to the next; 0 for only at the end.
         checkpoint_every: steps from one checkpoint to the next; 0 for only at the end.
-        eval_batches: batches of each evaluation before the last; 0 for the whole split. The last evaluation always
-            covers the whole split: reports compare its metrics, and `launch/evaluate.py` gives the same.
+        eval_batches: first batches of the split that evaluations during training cover, logged as split
+            'validation_part'; 0 for the whole split. The last evaluation always covers the whole split: reports compare
+            its metrics, and `launch/evaluate.py` gives the same. Learning curves and checkpoints compare the parts.
         eval_lengths: further sequence lengths, in tokens, at which the validation split is evaluated at the end, as
-            split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
+            split 'validation_LENGTH'.
         keep_last: number of latest checkpoints to keep.
         keep_best: number of best checkpoints to keep.
         keep_best_by: metric of the validation split that ranks checkpoints, as 'accuracy'; None for the task's own,

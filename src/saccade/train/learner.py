@@ -34,7 +34,7 @@ from saccade.axes import AxesByPath
 from saccade.ops.dead_code import without_dead_code
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
-from saccade.train.optimizer import each_leaf
+from saccade.train.optimizer import each_leaf, slopes
 from saccade.types import AcrossRows, Batch, ByStep, Metric, Params, Scales, Task, Total, is_zero
 
 Metrics = dict[str, Array]
@@ -78,6 +78,7 @@ class Learner:
         adapter: derives the model's parameters from the trained ones.
         place: gathers the model's parameters, in the computation dtype, where they are used.
         axes: declared axes of each parameter of a state, by path, as 'D -> N H'.
+        frozen: paths of parameters that the optimizer does not change, whose gradients are 0 and cost nothing.
         scales: numbers that are arguments of compiled programs, by config path; see `train.scales`.
         rescaled: returns the fields of the learner that depend on given scales.
         initial: returns the model's initial parameters from a key and scales; None for `task.init`.
@@ -95,6 +96,7 @@ class Learner:
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
     axes: AxesByPath = field(default_factory=dict)
+    frozen: frozenset[str] = frozenset()
     scales: Scaled = field(default_factory=dict)
     rescaled: Callable[[Scaled], Mapping[str, Any]] = lambda scales: {}
     initial: Callable[[Array, Scaled], Params] | None = None
@@ -145,12 +147,10 @@ class Learner:
         params = optax.apply_updates(state.params, updates)
         averages = learner._averages(state, params, rate)
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
-        # The update of a statistic is not a gradient of the loss.
-        slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
         if (skipped := optax.tree.get(opt_state, 'skipped')) is not None:
             metrics['skipped_steps'] = skipped
         metrics |= {
-            'gradient_norm': jnp.sqrt(squares.sum(where=slopes)),
+            'gradient_norm': jnp.sqrt(squares.sum(where=jnp.array(jax.tree.leaves(slopes(gradient))))),
             'learning_rate': rate,
             'squares': squares,
         }
@@ -193,7 +193,7 @@ class Learner:
             weight = self._summed(self._accumulated(own_weight, batch))
 
         def mean_loss(params: Params, number: Array, rows: Batch) -> tuple[Float[Array, ''], dict[str, Total]]:
-            totals = totals_of(params, number, rows, key)
+            totals = totals_of(self._learned(params), number, rows, key)
             whole = self._summed(totals['loss'].weight) if weight is None else weight
             return totals['loss'].replace(weight=jax.lax.stop_gradient(whole)).mean(), totals
 
@@ -202,6 +202,11 @@ class Learner:
 
         gradient, totals = self._summed(self._accumulated(microbatch, batch))
         return totals, gradient
+
+    def _learned(self, params: Params) -> Params:
+        """Return parameters of which the frozen ones are constants, so that nothing is computed for their gradients."""
+        constant = jax.lax.stop_gradient
+        return each_leaf(params, lambda path, leaf: constant(leaf) if path in self.frozen else leaf)
 
     def _cast(self, params: Params) -> Params:
         # Merge before rounding: in bfloat16 a small update of a large weight would be lost.

@@ -35,7 +35,7 @@ from saccade.train.extension_schedule import extension_lines, rates_of
 from saccade.train.fitting import TOO_LARGE, too_large
 from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
-from saccade.train.log.log import OUTCOME, Log, RunConsole, read, solved_step
+from saccade.train.log.log import OUTCOME, PART, Log, RunConsole, read, solved_step
 from saccade.train.log.provenance import changed_code, recorded
 from saccade.train.meter import Meter
 from saccade.train.plan import RunPlan, row_lines
@@ -201,7 +201,7 @@ class Run:
         ):
             state, start, lines = self._start(checkpoints)
             ended = start == steps or start == solved_step(read(self.workdir.metrics))
-            concluded = ended and self._is_evaluated(start)
+            concluded = ended and self._is_evaluated(start, 'validation')
             with self._log(start, lines) as log, stop.training() as stopped, interrupted_by(stop.now):
                 done = start
                 if not ended:
@@ -210,8 +210,8 @@ class Run:
                 found = None
                 if ended:
                     with contextlib.suppress(InterruptedWorkError):
-                        found = self._conclude(state, done, prepared, None if concluded else log)
-                        checkpoints.add_metrics(done, found.metrics, {'lines': log.lines})
+                        found, ranked = self._conclude(state, done, prepared, None if concluded else log)
+                        checkpoints.add_metrics(done, ranked.metrics, {'lines': log.lines})
                 record['status'] = 'finished' if found else 'stopped'
         if found is None:
             where = 'in the final evaluation' if ended else f'after step {done}'
@@ -328,7 +328,8 @@ class Run:
         batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         meter = Meter(self.plan, self.backend)
         rates = rates_of(self.backend.learner.schedule, run.steps)
-        if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was interrupted
+        between = 0 < start < run.steps and due(start, run.eval_every)
+        if between and not self._is_evaluated(start, _name(self._part)):  # it was interrupted
             with contextlib.suppress(InterruptedWorkError):
                 found, solved = self._evaluated(state, prepared, start, log)
                 checkpoints.add_metrics(start, found.metrics, {'lines': log.lines})
@@ -359,9 +360,9 @@ class Run:
         """Evaluate during training. Return the evaluation, and True if it solves the task, in which case the final
         evaluation logs it.
         """
-        limit = self.experiment.eval_batches
-        found = self.measure(state, prepared, step, limit)
-        if self._is_solved(found) and (not limit or self._is_solved(self.measure(state, prepared, step))):
+        part = self._part
+        found = self.measure(state, prepared, step, part)
+        if self._is_solved(found) and (not part or self._is_solved(self.measure(state, prepared, step))):
             return found, True
         self._report(found, state, prepared, log)
         return found, False
@@ -382,10 +383,16 @@ class Run:
             for metric, value in self.targets.items()
         )
 
-    def _is_evaluated(self, step: int) -> bool:
+    def _is_evaluated(self, step: int, split: str) -> bool:
         """True if the log has the evaluation of a step, which a signal may have interrupted."""
         records = read(self.workdir.metrics)
-        return any(record['step'] == step and record['split'] == 'validation' for record in records)
+        return any(record['step'] == step and record['split'] == split for record in records)
+
+    @property
+    def _part(self) -> int:
+        """Number of batches of an evaluation during training; 0 if they cover the whole split."""
+        batches, rows = self.experiment.eval_batches, self.prepared.splits['validation'].rows
+        return batches if batches * self.experiment.batch_size < len(rows) else 0
 
     def _share(self, rows: Row) -> float:
         """Return the size of this process's rows relative to its share of the planned batch."""
@@ -398,22 +405,30 @@ class Run:
         batches = eval_batches(split, batch_size, *self.backend.reads, limit or None)
         backend = self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
-        found = evaluation(step, 'validation', split, metrics)
+        found = evaluation(step, _name(limit), split, metrics)
         return with_task_metrics(self.experiment, self._weights(state), split, found, limit or None, backend)
 
-    def _conclude(self, state: TrainState, step: int, prepared: Prepared, log: Log | None) -> Evaluation:
-        """Evaluate the trained model; log its baseline, evaluations at other lengths, the outcome, and then its own."""
+    def _conclude(
+        self, state: TrainState, step: int, prepared: Prepared, log: Log | None
+    ) -> tuple[Evaluation, Evaluation]:
+        """Evaluate the trained model; log its baseline, evaluations at other lengths, the outcome, and then its own.
+
+        Returns: evaluation of the whole split, with the baseline; evaluation of the rows of those during training, by
+        which the checkpoint is compared with earlier ones.
+        """
         found = self.measure(state, prepared, step)
+        ranked = self.measure(state, prepared, step, self._part) if self._part else found
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
             # Evaluate everything before logging, so that an interruption leaves no partial results.
             others = [*evaluate_lengths(self.lengths, self._weights(state), found.step)]
-            for other in (*([baseline] if baseline else []), *others):
+            part = [] if ranked is found else [ranked]
+            for other in (*([baseline] if baseline else []), *others, *part):
                 log.write(other.step, other.split, other.metrics)
             if self.targets:
                 log.write(step, OUTCOME, {'solved': int(self._is_solved(found))})
             self._report(found, state, prepared, log)
-        return found.compared(baseline, self.experiment.baseline)
+        return found.compared(baseline, self.experiment.baseline), ranked
 
     def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
         """Log an evaluation, and a sample of the model's output."""
@@ -444,6 +459,11 @@ class Run:
 def due(step: int, every: int) -> bool:
     """Return True if an action with an interval in steps is due after this step; 0 is never."""
     return every > 0 and step % every == 0
+
+
+def _name(part: int) -> str:
+    """Return the name of the split in the log; `part` is the number of its batches, 0 for all."""
+    return f'validation{PART}' if part else 'validation'
 
 
 def _as_dict(state: TrainState) -> dict[str, Any]:

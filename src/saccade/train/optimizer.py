@@ -175,6 +175,11 @@ class Optimizer:
         any_decay = not is_zero(self.weight_decay)
         return jax.tree.map(lambda mark, factor: bool(any_decay and np.any(factor)) and mark, marks, learned)
 
+    def frozen(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> frozenset[str]:
+        """Return the paths of the parameters that do not change; arguments as for a call."""
+        kinds = _kinds(product(self._rates(), params, axes, at_width))
+        return frozenset(path_of(path) for path, kind in jax.tree_util.tree_leaves_with_path(kinds) if kind == 'frozen')
+
     def _rates(self) -> list[Rates]:
         given = self.rates or ()
         return [part() for part in (given if isinstance(given, tuple) else (given,))]
@@ -208,6 +213,11 @@ def path_of(keypath: tuple[Any, ...]) -> str:
 def each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
     """Map a function of path and leaf over the leaves."""
     return jax.tree_util.tree_map_with_path(lambda path, leaf: function(path_of(path), leaf), params)
+
+
+def slopes(gradient: Params) -> PyTree[bool]:
+    """Return True for each leaf that is a gradient of the loss, and not the update of a statistic."""
+    return each_leaf(gradient, lambda path, _: not is_statistic(path))
 
 
 def finds(pattern: str, path: str, field: str) -> bool:

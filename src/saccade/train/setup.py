@@ -25,7 +25,7 @@ from saccade.train.gathered import gathering, outside_layers
 from saccade.train.initial import Initial, kept, param_shapes
 from saccade.train.learner import Learner
 from saccade.train.mesh import ROW_AXES, AnyMesh, make_mesh
-from saccade.train.optimizer import path_of
+from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.program import OUTSIDE
 from saccade.train.scales import rescaled, scales_of
 from saccade.train.split_tokens import splitting
@@ -43,14 +43,14 @@ def make_learner(experiment: Experiment) -> Learner:
     require_parts(experiment)
     schedule, adapter = learning_rate(experiment), experiment.adapter
     shapes, axes = kept(experiment)
+    settings = dict(axes=axes, at_width=partial(shapes_at_width, experiment))
 
     def of(scales: Mapping[str, Any]) -> dict[str, Any]:
         made = rescaled(experiment, scales)
-        settings = dict(axes=axes, at_width=partial(shapes_at_width, experiment))
         optimizer = adapter.optimizer(partial(made['optimizer'](), schedule, **settings), shapes)
         return made | {'optimizer': optimizer, 'task': made['task']()}
 
-    scales = scales_of(experiment)
+    scales, optimizer = scales_of(experiment), experiment.optimizer()
     return Learner(
         model=experiment.model(),
         schedule=schedule,
@@ -58,6 +58,7 @@ def make_learner(experiment: Experiment) -> Learner:
         accumulate=experiment.accumulate,
         adapter=adapter,
         axes=axes,
+        frozen=optimizer.frozen(shapes, **settings) if isinstance(optimizer, Optimizer) else frozenset(),
         scales=scales,
         rescaled=of,
         initial=Initial.of(experiment),

@@ -15,7 +15,7 @@ from saccade.analysis.report.interval import Interval, difference_intervals, mea
 from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, NothingLoggedError, Record, Study, Trial
 from saccade.nearest import listed, nearest
-from saccade.train.log.log import OUTCOME
+from saccade.train.log.log import OUTCOME, PART
 from saccade.types import Best, Metric, UserError, difference
 
 PICTURED = 12  # maximum variants that are distinguishable in one picture
@@ -242,12 +242,12 @@ def _only(study: Study, pattern: str) -> Study:
 
 def _metric(study: Study, question: StudyQuestion) -> str:
     trials = study.trials
-    there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
+    there = {record['split'].removesuffix(PART) for trial in trials for record in trial.records if 'split' in record}
     splits = sorted(there - {PLAN, BASELINE, OUTCOME})
     if question.split not in splits:
         listing = ', '.join(splits) or 'no splits yet'
         raise NothingLoggedError(f'--split={question.split}: no run logs it; there are {listing}')
-    records = [record for trial in trials for record in trial.of(question.split)]
+    records = [record for trial in trials for record in trial.of(question.split) or trial.course(question.split)]
     names = sorted({name for record in records for name in record} - {'step', 'split'})
     if not names:
         raise UserError(f'--split={question.split}: its records hold no metrics; name another split')

@@ -16,7 +16,7 @@ from saccade.analysis.report.words import counted
 from saccade.sweep.record import PrimaryComparison, Sweep, SweepRun, read_sweep
 from saccade.train.log import provenance
 from saccade.train.log.declarations import Declarations, read_declarations
-from saccade.train.log.log import OUTCOME, read, solved_step
+from saccade.train.log.log import OUTCOME, PART, read, solved_step
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
 
@@ -87,9 +87,13 @@ class Trial:
         """Return the records of a split, in order."""
         return [record for record in self.records if record.get('split') == split]
 
+    def course(self, split: str) -> list[Record]:
+        """Return the records of a split, all of the same rows: of its part if the run evaluated a part of it."""
+        return self.of(f'{split}{PART}') or self.of(split)
+
     def by_step(self, split: str, metric: str) -> dict[int, float]:
-        """Return the finite values of a metric of a split by step; the last one of a step that was logged twice."""
-        found = {record['step']: float(record[metric]) for record in self.of(split) if metric in record}
+        """Return the finite values of a metric in a split's course; the last one of a step that was logged twice."""
+        found = {record['step']: float(record[metric]) for record in self.course(split) if metric in record}
         return {step: value for step, value in found.items() if math.isfinite(value)}
 
     def final(self, split: str) -> Record | None:

@@ -3,8 +3,9 @@
 """Line-aligned files: line n of one is the translation of line n of the other, plain or gzipped (.gz), in UTF-8.
 
 The two files differ in the language code at the end of their names. In a folder they are named after the splits:
-train.en and train.de, and val.en or another of the names below. Without a folder they are two files, corpus.en and
-corpus.de for the path 'corpus', whose pairs are split by a hash.
+train.en and train.de, and val.en or another of the names below; with test.en only, pairs of train are held out for
+validation. Without a folder they are two files, corpus.en and corpus.de for the path 'corpus', whose pairs are split
+by a hash.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ def open_parallel(path: Path, columns: Columns, validation: float) -> Records | 
     Args:
         path: a folder, or the common part of two file names.
         columns: languages of the two files.
-        validation: fraction of the pairs of two files for validation.
+        validation: fraction of the pairs for validation, if no files are for it.
 
     Raises:
         UserError: a file is missing or cannot be read; or the two files of a split differ in length.
@@ -41,7 +42,11 @@ def open_parallel(path: Path, columns: Columns, validation: float) -> Records | 
             return None
         stems = {split: _stem(next(iter(files.values()))) for split, files in found.items()}
         splits = {split: _aligned(path / stems[split], files, columns) for split, files in found.items()}
-        return Records(splits, digest('parallel', _FORMAT, {split: each.digest for split, each in splits.items()}))
+        digests = {split: each.digest for split, each in splits.items()}
+        if 'validation' not in splits:
+            held = held_apart(splits['train'], validation)
+            splits, digests = splits | held.splits, digests | {'train': held.digest}
+        return Records(splits, digest('parallel', _FORMAT, digests))
     there = {} if path.is_file() else _languages(path.parent, path.name)
     return held_apart(_aligned(path, there, columns), validation) if there else None
 
@@ -49,15 +54,17 @@ def open_parallel(path: Path, columns: Columns, validation: float) -> Records | 
 def _in_folder(folder: Path) -> dict[str, dict[str, Path]]:
     """Return the files of each split by language; a test split has its own name."""
     names = sorted({_stem(file) for file in _files(folder)})
+    tests = [name for name in names if name.startswith(_TEST)]
     splits = {split: [name for name in names if name in NAMES[split]] for split in ('train', 'validation')}
     if not any(splits.values()):
         return {}
+    if tests and not splits['validation']:
+        del splits['validation']
     for split, found in splits.items():
         if len(found) != 1:
             wanted = ' or '.join(f'{name}.*' for name in NAMES[split])
             there = ', '.join(found or names)
             raise UserError(f'{folder}: the files for {split} must have one common name {wanted}; there are {there}')
-    tests = [name for name in names if name.startswith(_TEST)]
     splits |= {_TEST if len(tests) == 1 else name: [name] for name in tests}
     return {split: _languages(folder, name) for split, (name,) in splits.items()}
 

@@ -8,7 +8,6 @@ https://rajpurkar.github.io/SQuAD-explorer/. All questions on one article are in
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +16,14 @@ from typing import Any
 from saccade.data.cache import digest, each
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import held_out
-from saccade.data.corpus.files import content_of, decoded
-from saccade.data.corpus.named_splits import NAMES
+from saccade.data.corpus.files import content_of, decoded, visible_files
+from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import DatasetSource
 from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
-
-_SPLITS = '|'.join((*NAMES['train'], *NAMES['validation']))
-_NAMED = re.compile(rf'(?P<split>{_SPLITS})(-v[\d.]+)?\.json(\.gz)?', re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +69,8 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
 
     Args:
         name: 'facts', or a TFDS dataset with the features of its `squad`; or
-        path: a JSON file, a folder with train.json and dev.json, or the folder of a prepared TFDS dataset.
+        path: a JSON file; a folder with files named after the splits, as in `named_splits`; or the folder of a prepared
+            TFDS dataset.
         cache: folder to prepare into.
         validation: fraction of the articles for validation, if there is no such split.
 
@@ -95,9 +92,7 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
 
         return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():
-        read = {split: read_questions(file) for split, file in _files(path).items()}
-        splits = {split: questions for split, (questions, _) in read.items()}
-        return Inquiry(splits, digest(*(content for _, content in read.values())))
+        return _of_folder(path, validation)
     questions, content = read_questions(path)
     return Inquiry(_by_title(str(path), questions, validation), digest(content, validation))
 
@@ -122,17 +117,19 @@ def _open_dataset(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder',
     return Inquiry(_by_title(name, whole, validation) | tests, dataset_digest(builder, validation))
 
 
-def _files(folder: Path) -> dict[str, Path]:
-    """Return the file of each split, by its name; SQuAD's own file names include a version."""
-    found: dict[str, list[Path]] = {'train': [], 'validation': []}
-    for file in sorted(folder.iterdir()):
-        if match := _NAMED.fullmatch(file.name):
-            found['train' if match['split'].lower() == 'train' else 'validation'].append(file)
-    for split, files in found.items():
-        if len(files) != 1:
-            there = ' and '.join(file.name for file in files) or 'none'
-            raise UserError(f'{folder}: needs train.json and dev.json, one of each; for {split} it has {there}')
-    return {split: file for split, (file,) in found.items()}
+def _of_folder(folder: Path, validation: float) -> Inquiry:
+    files = [file for file in visible_files(folder) if file.name.lower().endswith(('.json', '.json.gz'))]
+    named = {split: chosen for split, chosen in named_splits(folder, files, {'.json'}).items() if chosen}
+    if not named or any(len(chosen) > 1 for chosen in named.values()):
+        there = listed([file.relative_to(folder).as_posix() for file in files]) or 'none'
+        raise UserError(f'{folder}: needs one train.json, and one dev.json or test.json; there are {there}')
+    read = {split: read_questions(file) for split, (file,) in named.items()}
+    splits: dict[str, Sequence[Question]] = {split: questions for split, (questions, _) in read.items()}
+    contents = [content for _, content in read.values()]
+    if 'validation' not in splits:
+        splits |= _by_title(str(folder), splits['train'], validation)
+        contents.append(str(validation))
+    return Inquiry(splits, digest(*contents))
 
 
 def _by_title(name: str, questions: Sequence[Question], validation: float) -> dict[str, list[Question]]:

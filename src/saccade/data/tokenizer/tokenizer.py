@@ -137,9 +137,17 @@ class Tokenizer:
 
     @property
     def specials(self) -> dict[str, int]:
-        """Ids of the special tokens; encoding a text never yields one, except the unknown token."""
+        """Ids of the special tokens."""
         added = self.backend.get_added_tokens_decoder()
         return {token.content: number for number, token in added.items() if token.special}
+
+    @property
+    def marks(self) -> dict[str, int]:
+        """Ids of the special tokens that encoding a text never yields, except the unknown token.
+
+        The others are characters, as the padding '!' of some folders of CLIP, which the model's own alphabet has.
+        """
+        return {name: number for name, number in self.specials.items() if len(name) > 1}
 
     def special(self, *names: str, role: str = '') -> int:
         """Return the id of a special token: the one with a role, or else the first existing one of these names.
@@ -306,7 +314,7 @@ class Tokenizer:
     def _of_text(self) -> tokenizers.Tokenizer:
         """Backend for encoding, with which no text is read as a special token."""
         unknown = map(self.backend.id_to_token, self.unknown)
-        spelled = {*self.specials, *unknown} & {*self.backend.get_vocab(with_added_tokens=False)}
+        spelled = {*self.marks, *unknown} & {*self.backend.get_vocab(with_added_tokens=False)}
         backend = _without(self.backend, spelled) if spelled else self.backend
         backend.encode_special_tokens = True
         return backend
@@ -374,8 +382,7 @@ def _without(backend: tokenizers.Tokenizer, names: Collection[str]) -> tokenizer
     """Return the tokenizer with these tokens renamed, with the same ids, to names that occur in no text.
 
     `encode_special_tokens` prevents a special token from being split off a text, but not from being found by the model
-    in
-    its own vocabulary: for Unigram '</s>' is a piece, and for WordLevel '[CLS]' is a word.
+    in its own vocabulary: for Unigram '</s>' is a piece, and for WordLevel '[CLS]' is a word.
     """
     hidden = {name: f'\U0010ffff{secrets.token_hex(16)}' for name in names}
     found = json.loads(backend.to_str())

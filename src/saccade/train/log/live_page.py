@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from saccade.train.log.display import clock
-from saccade.train.log.log import OUTCOME, is_finished, read
+from saccade.train.log.log import OUTCOME, PART, is_finished, read
 from saccade.train.process.terminal import printable
 from saccade.train.workdir import Workdir, write_atomically
 from saccade.types import Metrics
@@ -142,15 +142,16 @@ class LivePage:
         self._write('failed' if failed else 'finished' if self._finished else 'stopped', Markup(''))
 
     def _add(self, step: int, split: str, metrics: Metrics) -> None:
-        self._step, self._last[split] = max(self._step, step), metrics
+        self._step, self._last[split.removesuffix(PART)] = max(self._step, step), metrics
         self._finished |= is_finished([{'step': step, 'split': split, **metrics}], self._steps)
         self._finished |= split == OUTCOME and bool(metrics['solved'])
         loss = float(metrics.get('loss', math.nan))
-        if split in self._curves and math.isfinite(loss):
-            curve = self._curves[split]
-            curve.append((step, loss))
-            if len(curve) > 2 * _POINTS:
-                del curve[1::2]
+        curve = self._curves.get(split.removesuffix(PART))
+        if curve is None or not math.isfinite(loss) or (curve and curve[-1][0] == step):
+            return  # the whole split at the end, after a part of it
+        curve.append((step, loss))
+        if len(curve) > 2 * _POINTS:
+            del curve[1::2]
 
     def _write_if_due(self) -> None:
         if time.monotonic() - self._written >= SECONDS:

@@ -29,6 +29,7 @@ from saccade.train.workdir import Workdir, open_own, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
 OUTCOME = 'outcome'  # split of the record of whether a run has solved its task
+PART = '_part'  # ends the name of a split of which only the first batches were evaluated
 
 _NOT_EVALUATED = ('train', 'plan', OUTCOME)  # splits whose records do not show the end of a run
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
@@ -198,7 +199,8 @@ def solved_step(records: Sequence[Mapping[str, Any]]) -> int | None:
 def is_finished(records: Sequence[Mapping[str, Any]], steps: int) -> bool:
     """Return True if a run was evaluated after its last step, or after the step at which it solved its task."""
     end = solved_step(records) or steps
-    return any(record['step'] >= end and record.get('split') not in _NOT_EVALUATED for record in records)
+    splits = (record.get('split') or '' for record in records if record['step'] >= end)
+    return any(split not in _NOT_EVALUATED and not split.endswith(PART) for split in splits)
 
 
 class _Files:
