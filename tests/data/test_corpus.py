@@ -102,7 +102,7 @@ def test_exactly_one_of_name_and_path(tmp_path, both):
         open_corpus(*both, tmp_path)
 
 
-@pytest.mark.parametrize('validation', [0.0, 1.0, -0.1, 90.0, float('nan')])
+@pytest.mark.parametrize('validation', [0.0, 1.01, -0.1, 90.0, float('nan')])
 def test_validation_is_a_fraction(tmp_path, essay, validation):
     with pytest.raises(UserError, match=r'data\.validation: .* is not a fraction between 0 and 1'):
         open_corpus(None, str(essay), tmp_path, validation)

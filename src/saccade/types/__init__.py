@@ -19,7 +19,10 @@ import sys
 from typing import Any
 
 _NAMES = {
-    'errors': 'Count CountOrZero NotNegative Positive Probability Range require_positive require_share Share UserError',
+    'errors': (
+        'Count CountOrZero HeldOut NotNegative Positive Probability Range require_positive require_share Share '
+        'UserError'
+    ),
     'arrays': (
         'Activation ArrayLike CachedKeys Features Hidden Inputs KeyIndex Keys Logits Mixed Params PRNGKey Queries '
         'QueryIndex Real Scores State Table Tokens Values'

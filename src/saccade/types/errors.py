@@ -39,6 +39,7 @@ Positive = Annotated[float, Range(above=0)]
 NotNegative = Annotated[float, Range(least=0)]
 Share = Annotated[float, Range(least=0, below=1)]  # a dropout rate, a decay, a label smoothing
 Probability = Annotated[float, Range(least=0, most=1)]
+HeldOut = Annotated[float, Range(above=0, most=1)]  # fraction for validation; with 1 all are for training too
 
 
 def require_positive(part: str, **values: int) -> None:

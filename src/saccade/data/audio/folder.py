@@ -13,7 +13,7 @@ from saccade.data.audio.labelled_base import LabelledSoundsBase
 from saccade.data.labelled_base import Labelled
 from saccade.data.labelled_folders import Classes, labelled_splits
 from saccade.paths import expanded
-from saccade.types import Count, Share
+from saccade.types import Count, HeldOut
 
 __all__ = ['SoundFolder']
 
@@ -32,7 +32,7 @@ class SoundFolder(LabelledSoundsBase):
     classes: Count
     path: str
     names: tuple[str, ...] | None = None
-    validation: Share = 0.2
+    validation: HeldOut = 0.2
 
     def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
         folder = expanded(self.path)

@@ -19,7 +19,7 @@ from saccade.data.corpus.record_files import FileRecords
 from saccade.data.corpus.records import open_records, strings
 from saccade.data.image.rows import ImageFiles
 from saccade.paths import expanded
-from saccade.types import Share, UserError
+from saccade.types import HeldOut, UserError
 
 __all__ = ['CaptionFiles']
 
@@ -38,7 +38,7 @@ class CaptionFiles(CaptionedBase):
     path: str
     image: str = 'image'
     caption: str = 'caption'
-    validation: Share = 0.1
+    validation: HeldOut = 0.1
 
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         found = open_records(None, self.path, cache, self.validation, (self.image, self.caption))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from saccade.data.cache import digest
+from saccade.data.stratified import parted
 from saccade.types import UserError
 
 
@@ -47,10 +48,10 @@ class Picked(Sequence[Any]):
 
 
 def require_source(name: str | None, path: str | None, validation: float) -> None:
-    """Check that exactly one source is given, and that the validation fraction is between 0 and 1."""
+    """Check that exactly one source is given, and that the validation fraction is above 0 and at most 1."""
     if (name is None) == (path is None):
         raise UserError("data: give either 'name', a known dataset, or 'path', your own files")
-    if not 0 < validation < 1:
+    if not 0 < validation <= 1:
         raise UserError(f'data.validation: {validation} is not a fraction between 0 and 1')
 
 
@@ -79,7 +80,7 @@ def pick(
     # A hash of each example's index decides. Philox is one, and equal in every release of NumPy.
     train = splits['train']
     chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
-    rows = {'train': np.flatnonzero(~chosen), 'validation': np.flatnonzero(chosen)}
+    rows = {split: np.flatnonzero(part) for split, part in parted(chosen, validation).items()}
     for split, numbers in rows.items():
         if not len(numbers):
             raise UserError(f'{name}: {len(train)} examples leave none for {split}')

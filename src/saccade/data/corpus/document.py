@@ -102,8 +102,8 @@ def drawn(sha256: bytes) -> float:
 
 
 def lowest(draws: np.ndarray, fraction: float) -> np.ndarray:
-    """Return a flag for each draw below the fraction: at least one is True, and never all."""
-    count = min(max(int((draws < fraction).sum()), 1), len(draws) - 1)
+    """Return a flag for each draw below the fraction: at least one is True, and not all if it is below 1."""
+    count = min(max(int((draws < fraction).sum()), 1), len(draws) - (fraction < 1))
     chosen = np.zeros(len(draws), bool)
     chosen[np.argsort(draws, kind='stable')[:count]] = True
     return chosen

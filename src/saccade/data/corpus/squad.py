@@ -7,11 +7,14 @@ https://rajpurkar.github.io/SQuAD-explorer/. All questions on one article are in
 """
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from saccade.data.cache import digest, each
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
@@ -21,6 +24,7 @@ from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import DatasetSource
+from saccade.data.stratified import parted
 from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
@@ -136,15 +140,13 @@ def _by_title(name: str, questions: Sequence[Question], validation: float) -> di
     """Split by a draw per article, so that no article changes its split when others come or go."""
     read = list(each(questions))
     titles = {question.title for question in read}
-    if len(titles) < 2:
+    if len(titles) < 2 and validation < 1:
         raise UserError(
             f'{name}: {len(titles)} article leaves none for validation; give a folder with train.json and dev.json'
         )
     chosen = held_out(titles, validation)
-    return {
-        'train': [question for question in read if question.title not in chosen],
-        'validation': [question for question in read if question.title in chosen],
-    }
+    parts = parted(np.array([question.title in chosen for question in read]), validation)
+    return {split: list(itertools.compress(read, part)) for split, part in parts.items()}
 
 
 def read_questions(file: Path) -> tuple[list[Question], str]:

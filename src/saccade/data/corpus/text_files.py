@@ -9,6 +9,7 @@ Hidden files and leftovers of editors are skipped.
 """
 
 import hashlib
+import itertools
 import json
 import logging
 from collections import Counter
@@ -16,10 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from saccade.data.corpus.document import PART, Document, held_out
 from saccade.data.corpus.files import block_of, is_binary, opened, visible_files
 from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.text_file import TextFile
+from saccade.data.stratified import parted
 from saccade.paths import missing
 from saccade.progress import counted
 from saccade.types import UserError
@@ -99,7 +103,10 @@ def _plan_file(path: Path, validation: float) -> Plan:
 
 def _cut(file: TextFile, validation: float) -> Plan:
     cut = int(file.length * (1 - validation))
-    pieces = {'train': _range(file, 0, cut), 'validation': _range(file, cut, file.length)}
+    pieces = {
+        'train': _range(file, 0, file.length if validation == 1 else cut),
+        'validation': _range(file, cut, file.length),
+    }
     return {split: [piece] if any(map(str.strip, piece.parts())) else [] for split, piece in pieces.items()}
 
 
@@ -122,10 +129,8 @@ def _held_apart(pieces: Sequence[Piece], validation: float, cut: bool) -> Plan:
     if cut and len(pieces) == 1:
         return _cut(pieces[0].file, validation)
     chosen = held_out([piece.id for piece in pieces], validation)
-    return {
-        'train': [piece for piece in pieces if piece.id not in chosen],
-        'validation': [piece for piece in pieces if piece.id in chosen],
-    }
+    parts = parted(np.array([piece.id in chosen for piece in pieces]), validation)
+    return {split: list(itertools.compress(pieces, part)) for split, part in parts.items()}
 
 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:

@@ -27,7 +27,7 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import IGNORED, Count, Metric, Part, UserError, declares, fraction
+from saccade.types import IGNORED, Count, HeldOut, Metric, Part, UserError, declares, fraction
 
 __all__ = ['Passages', 'unigram_nats']
 
@@ -57,7 +57,7 @@ class Passages(TokenizedBase):
     name: str | None = None
     path: str | None = None
     column: str = 'text'
-    validation: float = 0.1
+    validation: HeldOut = 0.1
     divide: str = ''
     copies: Count = 1
 

@@ -31,7 +31,7 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Count, Part, UserError
+from saccade.types import Count, HeldOut, Part, UserError
 
 __all__ = ['Questions']
 
@@ -237,7 +237,7 @@ class Questions(QuestionsBase):
 
     name: str | None = None
     path: str | None = None
-    validation: float = 0.1
+    validation: HeldOut = 0.1
 
     @property
     def example(self) -> dict[str, str]:

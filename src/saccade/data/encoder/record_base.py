@@ -16,7 +16,7 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Part
+from saccade.types import HeldOut, Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class FromRecords(TokenizedBase):
     context_length: int
     name: str | None = None
     path: str | None = None
-    validation: float = 0.1
+    validation: HeldOut = 0.1
     overlap: int = 0
 
     def __post_init__(self) -> None:

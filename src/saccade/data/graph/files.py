@@ -27,9 +27,9 @@ from saccade.data.graph.labelled_base import LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
 from saccade.data.graph.rows import GraphSplit
 from saccade.data.labelled_base import Labelled
-from saccade.data.stratified import stratified
+from saccade.data.stratified import parted, stratified
 from saccade.paths import expanded
-from saccade.types import Count, CountOrZero, Share, UserError
+from saccade.types import Count, CountOrZero, HeldOut, UserError
 
 __all__ = ['GraphFiles']
 
@@ -56,7 +56,7 @@ class GraphFiles(LabelledGraphsBase):
     classes: Count
     names: tuple[str, ...] | None = None
     directed: bool = False
-    validation: Share = 0.2
+    validation: HeldOut = 0.2
 
     inputs: ClassVar[Mapping[str, str]] = {'nodes': 'nodes', 'edges': 'edges'}
     example: ClassVar[Mapping[str, str]] = {'file': 'graphs.jsonl'}
@@ -101,7 +101,7 @@ class GraphFiles(LabelledGraphsBase):
         found = read_records(path, _COLUMNS)
         _, labels = np.unique([_label(found, index) for index in range(len(found))], return_inverse=True)
         chosen = stratified(labels, self.validation)
-        return {'train': found.only((~chosen).tolist()), 'validation': found.only(chosen.tolist())}
+        return {split: found.only(part.tolist()) for split, part in parted(chosen, self.validation).items()}
 
 
 def graph_of(record: Record, place: str, directed: bool) -> Graph:

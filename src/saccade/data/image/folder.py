@@ -22,7 +22,7 @@ from saccade.data.image.rows import FORMATS, ImageFiles, ImageRecords
 from saccade.data.labelled_base import Labelled
 from saccade.data.labelled_folders import Classes, by_class, labelled_splits
 from saccade.paths import expanded
-from saccade.types import Count, Share, UserError
+from saccade.types import Count, HeldOut, UserError
 
 __all__ = ['ImageFolder']
 
@@ -45,7 +45,7 @@ class ImageFolder(LabelledImagesBase):
     path: str | None = None
     name: str | None = None
     names: tuple[str, ...] | None = None
-    validation: Share = 0.2
+    validation: HeldOut = 0.2
 
     def _labelled(self, cache: Path) -> _Labelled:
         require_source(self.name, self.path, self.validation)

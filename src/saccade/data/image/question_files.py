@@ -17,7 +17,7 @@ from saccade.data.corpus.record_files import FileRecords
 from saccade.data.corpus.records import open_records, strings
 from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase, resolved
 from saccade.data.image.rows import ImageFiles
-from saccade.types import Share, UserError
+from saccade.types import HeldOut, UserError
 
 __all__ = ['ImageQuestionFiles']
 
@@ -32,7 +32,7 @@ class ImageQuestionFiles(ImageQuestionsBase):
     """
 
     path: str
-    validation: Share = 0.1
+    validation: HeldOut = 0.1
 
     def _open(self, cache: Path) -> ImageInquiry:
         columns = (*self.inputs.values(), 'answer')

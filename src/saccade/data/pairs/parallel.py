@@ -16,7 +16,7 @@ from saccade.data.corpus.parallel_files import open_parallel
 from saccade.data.corpus.records import Records, RecordSource, open_records
 from saccade.data.pairs.base import FromPairs
 from saccade.paths import expanded
-from saccade.types import UserError
+from saccade.types import HeldOut, UserError
 
 __all__ = ['Parallel']
 
@@ -39,7 +39,7 @@ class Parallel(FromPairs):
     target: str
     name: str | None = None
     path: str | None = None
-    validation: float = 0.1
+    validation: HeldOut = 0.1
     tag: str | None = None
 
     @property

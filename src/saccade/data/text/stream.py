@@ -28,7 +28,7 @@ from saccade.data.split import PERPLEXITY, Split
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Count, Metric, Part, UserError
+from saccade.types import Count, HeldOut, Metric, Part, UserError
 
 __all__ = ['TextData']
 
@@ -76,7 +76,7 @@ class TextBase(TokenizedBase):
     tokenizer: Part[Trainer]
     context_length: Count
     pack: Part[Pack]
-    validation: float = field(default=0.1, kw_only=True)
+    validation: HeldOut = field(default=0.1, kw_only=True)
 
     reports: ClassVar[tuple[Metric, ...]] = TextSplit.reports
 
