@@ -28,7 +28,7 @@ DATA = flags.DEFINE_string('data', None, 'File or folder of texts.')
 TEXT = flags.DEFINE_string('text', 'text', 'Column of the text.')
 LABEL = flags.DEFINE_string('label', 'label', 'Column of the class.')
 TASK = flags.DEFINE_enum('task', 'label', ['label', *TASKS], 'The column of the class, or a task made from the texts.')
-VALIDATION = flags.DEFINE_float('validation', 0.1, 'Fraction for validation, if the data have no such split.', 0.0, 1.0)
+VALIDATION = flags.DEFINE_float('validation', 0.1, 'Fraction for validation, if the data have no such split.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -51,6 +51,8 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --workdir=RUN or --init_from=FOLDER, once or more')
     if not DATA.value:
         raise UserError('give --data=FILE, of texts with classes, or a folder with train.* and dev.* of these')
+    if not 0 < VALIDATION.value < 1:
+        raise UserError(f'--validation={VALIDATION.value:g} must be above 0 and below 1')
     if TASK.value != 'label':
         refuse_given(f'with --task={TASK.value}', LABEL)
     task = TASKS.get(TASK.value, LABEL.value)

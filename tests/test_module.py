@@ -18,7 +18,8 @@ from saccade.build import build
 from saccade.feedforward.mlp import MLP
 from saccade.module import Layer, Module
 from saccade.norm.rms import RMSNorm
-from saccade.ops.mask import Causal, Window
+from saccade.ops.mask import Causal, Prefix, Window
+from saccade.ops.term import Softcap
 from saccade.types import LayerContext, Part, UserError
 
 B, T, D, L = 2, 5, 16, 3
@@ -121,6 +122,37 @@ def test_fields_are_checked(given, message):
         saccade.MultiHead(**given)
 
 
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        (lambda: dict(mask=Window(-1)), r'^saccade\.Window\.left must be at least 0, not -1$'),
+        (lambda: dict(mask=Window('3')), r'^saccade\.Window\.left: .* wants int'),
+        (lambda: dict(mask=Causal() | Prefix(-1)), r'^saccade\.Prefix\.count must be at least'),
+        (lambda: dict(terms=(Softcap(0.0),)), r'^saccade\.Softcap\.cap must be above 0'),
+    ],
+)
+def test_masks_and_terms_that_are_made_in_python_are_checked(fields, message):
+    with pytest.raises(UserError, match=message):
+        saccade.MultiHead(heads=2, **fields())
+
+
+@pytest.mark.parametrize(
+    ('shape', 'context', 'message'),
+    [
+        ((8, 4), None, r'MultiHead: x must be hidden states \[B T D\], not of shape \(8, 4\)'),
+        ((2, 0, 4), None, r'not of shape \(2, 0, 4\)'),
+        ((2, 8, 4), dict(segments=jnp.ones((2, 4), int)), r'context\.segments has the shape \(2, 4\), and x \(2, 8\)'),
+        ((2, 8, 4), dict(segments=jnp.ones((3, 8), int)), r'context\.segments has the shape \(3, 8\)'),
+        ((2, 8, 4), dict(positions=jnp.arange(8)), r'context\.positions has the shape \(8,\)'),
+        ((2, 8, 4), dict(types=jnp.ones((2, 9), int)), r'context\.types has the shape \(2, 9\)'),
+    ],
+)
+def test_inputs_of_another_shape_are_refused(shape, context, message):
+    given = context and LayerContext(**{'positions': jnp.zeros((2, 8), int), **context})
+    with pytest.raises(UserError, match=message):
+        saccade.MultiHead(heads=2).init(jax.random.key(0), jnp.zeros(shape), given)
+
+
 def test_equal_fields_are_checked_once(monkeypatch):
     checked, bind = [], module.bind
     monkeypatch.setattr(module, 'bind', lambda made, *given: checked.append(made) or bind(made, *given))
@@ -209,7 +241,7 @@ def test_taps_that_nobody_asks_for_are_not_in_the_program(run, monkeypatch):
         return str(jax.make_jaxpr(lambda params: decoder.apply({'params': params}, TOKENS))(params))
 
     with_taps = program()
-    monkeypatch.setattr(Module, 'tap', lambda self, name, axes, value, note='': value)
+    monkeypatch.setattr(Module, 'tap', lambda self, name, axes, value, note='', real=None: value)
     assert program() == with_taps
 
 

@@ -26,7 +26,7 @@ from jaxtyping import Array, Int, PyTree
 from saccade.axes import computing_in
 from saccade.build import bind
 from saccade.taps import EDITS, Edit, Tapped
-from saccade.types import ArrayLike, Hidden, LayerContext, Pages, Part, Source, State, UserError
+from saccade.types import ArrayLike, Hidden, LayerContext, Pages, Part, Real, Source, State, UserError
 
 _LINEN = ('name', 'parent')  # fields of every Linen module
 
@@ -35,7 +35,7 @@ def context_of(module: nn.Module, x: Any, context: Any) -> LayerContext:
     """Return the context of whole sequences x; without one, positions are 0 to T-1 and every row is one document.
 
     Raises:
-        UserError: the context is not a LayerContext, or a segment is in two pieces.
+        UserError: the context is not a LayerContext, or of another shape than x, or a segment is in two pieces.
     """
     if context is None:
         return LayerContext(positions_of(x))
@@ -44,8 +44,17 @@ def context_of(module: nn.Module, x: Any, context: Any) -> LayerContext:
             f'{_called(type(module))}: context must be a LayerContext of saccade.types, not {type(context).__name__}; '
             f'for cross-attention to y: LayerContext(positions, source=Source(y, source_positions))'
         )
+    if np.ndim(x) in (2, 3):  # tokens, or values of tokens
+        _require_shapes(module, np.shape(x)[:2], context)
     context.require_whole_segments()
     return on_device(context)
+
+
+def _require_shapes(module: nn.Module, shape: tuple[int, int], context: LayerContext) -> None:
+    for name in ('positions', 'segments', 'types'):
+        given = getattr(context, name)
+        if given is not None and np.shape(given) not in (shape, (1, shape[1])):
+            raise UserError(f'{_called(type(module))}: context.{name} has the shape {np.shape(given)}, and x {shape}')
 
 
 def positions_of(x: Array) -> Int[Array, 'B T']:
@@ -70,7 +79,11 @@ def as_part(value: Any) -> Any:
         known = [each for each in dataclasses.fields(value) if each.init and each.name not in _LINEN]
         given = {each.name: getattr(value, each.name) for each in known}
         chosen = sorted(each.name for each in known if given[each.name] is not each.default)
-        return Part(type(value), tuple((name, given[name]) for name in chosen))
+        if isinstance(value, nn.Module):  # its constructor has checked its arguments
+            return Part(type(value), tuple((name, given[name]) for name in chosen))
+        for name in chosen:
+            as_part(given[name])  # checks the masks of a mask
+        return bind(type(value), {name: given[name] for name in chosen}, _called(type(value)))
     if callable(value):
         return Part(value)
     if isinstance(value, list | tuple):
@@ -153,16 +166,17 @@ class Module(nn.Module):
         super().__init_subclass__(**{'kw_only': True, **options})
         cls.__init__ = _checked(cls.__init__)
 
-    def tap(self, name: str, axes: str, value: Any, note: str = '') -> Any:
+    def tap(self, name: str, axes: str, value: Any, note: str = '', real: Real | None = None) -> Any:
         """Return a value inside the model, or the edited one; store it in the collection NAME where that is mutable.
 
         Args:
             axes, note: as in `taps.Tapped`.
+            real: False for padding, whose values are in no mean; of values that begin with the axes 'B T' or 'B S'.
         """
         if self.is_initializing():
             return value
         if self.has_variable(EDITS, name):
-            value = self.get_variable(EDITS, name).of(value)
+            value = self.get_variable(EDITS, name).of(value, real)
         self._store(name, Tapped(value, axes, True, note))
         return value
 
@@ -236,8 +250,14 @@ class Layer(Module):
         raise NotImplementedError
 
     def __call__(self, x: ArrayLike, context: Any = None, train: bool = False) -> Hidden:
-        """Run whole sequences. Without a context, positions are 0 to T-1 and every row is one document."""
+        """Run whole sequences. Without a context, positions are 0 to T-1 and every row is one document.
+
+        Raises:
+            UserError: x has another number of axes than [B T D], or no token.
+        """
         x = on_device(x)
+        if np.ndim(x) != 3 or not np.shape(x)[1]:
+            raise UserError(f'{_called(type(self))}: x must be hidden states [B T D], not of shape {np.shape(x)}')
         return self.mix(x, context_of(self, x, context), train, None)[0]
 
     def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:

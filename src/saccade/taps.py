@@ -20,6 +20,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float
 
+from saccade.types import Real
+
 EDITS = 'edits'  # the Linen collection
 
 
@@ -48,7 +50,8 @@ class Tapped:
 class Edit:
     """Edit of a value: x becomes  keep x + mean m + add  where `where` is True; m is the mean of x over the batch.
 
-    With keep 0, mean 0 and add 0 it is ablated, with mean 1 replaced by its mean, with keep 1 and add d moved by d.
+    With keep 0, mean 0 and add 0 it is ablated, with mean 1 replaced by its mean, with keep 1 and add d moved by d. The
+    mean leaves padding out where the module that taps x tells it.
 
     Attributes: as above; each can be broadcast to x; axes, the letters of the axes of x.
     """
@@ -59,9 +62,12 @@ class Edit:
     add: Float[Array, '...']
     axes: str = struct.field(pytree_node=False)
 
-    def of(self, x: Array) -> Array:
-        """Return the edited value, in the dtype of x."""
-        mean = jnp.mean(x, axis=0, keepdims=True)
+    def of(self, x: Array, real: Real | None = None) -> Array:
+        """Return the edited value, in the dtype of x; `real` is False for padding, of the first two axes of x."""
+        counted = None if real is None else jnp.expand_dims(real, range(2, x.ndim))
+        mean = jnp.mean(x, axis=0, keepdims=True, where=counted)
+        if counted is not None:
+            mean = jnp.where(counted.any(axis=0, keepdims=True), mean, 0.0)  # a place of padding only has none
         return jnp.where(self.where, self.keep * x + self.mean * mean + self.add, x).astype(x.dtype)
 
     def of_each_token(self, tokens: int) -> 'Edit':

@@ -17,6 +17,7 @@ from saccade.analysis.preflight.preflight import Preflight, Way
 from saccade.analysis.preflight.roofline import Roofline
 from saccade.train.backend import OnMesh
 from saccade.train.device_memory import peak_bytes
+from saccade.train.plan import PEAKS, chip_of
 from saccade.types import UserError
 
 RATES = asdict(PeakRates.of_chip('h100'))
@@ -168,6 +169,13 @@ def test_a_step_is_predicted_on_this_cpu_by_what_its_kernels_reach_now():
     assert found.figures()['roofline']['products'] == 1e9 / len(chips.devices) / chips.rates.flops
     assert any('at the rates of float32 measured here' in note for note in found.report().notes)
     assert 1e8 < chips.rates.memory < 1e13
+
+
+def test_a_smaller_part_of_a_family_has_its_own_peak():
+    kinds = 'NVIDIA H100 80GB HBM3', 'NVIDIA H100 PCIe', 'NVIDIA H200 NVL', 'NVIDIA L4'
+    assert [PEAKS.get(chip_of(kind)) for kind in kinds] == [989e12, 756e12, 835e12, None]
+    assert PeakRates.of_kind(kinds[1]) is None
+    assert PeakRates.of_kind(kinds[0]).flops == 989e12
 
 
 def test_a_chip_is_named_in_short_or_the_names_that_there_are_are_said():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from saccade.analysis.report.power import POWER, power, seeds_to_tell
+from saccade.analysis.report.power import POWER, power, seeds_for, seeds_to_tell
 
 STUDIES = 20_000
 CHANCE = 4  # standard errors of a simulated share: one in 16,000 by chance
@@ -33,6 +33,20 @@ def test_power_is_the_share_of_simulated_studies_that_find_the_difference(effect
     found = (stats.ttest_1samp(values, 0.0, axis=1).pvalue < 0.05).mean()
     expected = power(effect, seeds)
     assert found == pytest.approx(expected, abs=CHANCE * math.sqrt(expected * (1 - expected) / STUDIES))
+
+
+@pytest.mark.parametrize('alpha', [0.05, 0.05 / 45])
+def test_power_rises_with_the_difference_and_the_seeds_however_large(alpha):
+    effects, seeds = np.geomspace(0.01, 50, 60), np.arange(2, 60)
+    found = power(effects[:, None], seeds, alpha)
+    assert np.isfinite(found).all()
+    assert (np.diff(found, axis=0) > -1e-9).all()
+    assert (np.diff(found, axis=1) > -1e-9).all()
+
+
+def test_few_seeds_tell_large_differences():
+    assert seeds_for([2.0, 3.5, 4.0], 0.05 / 45) == [10, 6, 6]  # by integrals over the chi distribution
+    assert seeds_to_tell({0: 0.5, 1: 0.5}, {0: 0.59, 1: 0.61}) == 3
 
 
 def test_the_same_seeds_are_compared_pair_by_pair_and_others_as_independent():

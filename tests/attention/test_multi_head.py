@@ -263,6 +263,25 @@ class TestCross:
             for fused in (False, True):
                 assert_near(self.run(params, self.READ, kernel=kernel, fused=fused), expected)
 
+    @pytest.mark.parametrize('segmented', [False, True])
+    @pytest.mark.parametrize('mask', [CAUSAL, {'use': 'ops.mask:Window', 'left': 2}, {'use': 'ops.mask:Full'}])
+    def test_a_mask_by_place_is_the_same_whole_and_stepped(self, mask, segmented):
+        def segments_of(x):
+            return jnp.ones(x.shape[:2], jnp.int32) if segmented else None
+
+        source = Source(self.READ, self.PLACES, segments_of(self.READ))
+        module = build({**self.SPEC, 'mask': mask})()
+        context = CONTEXT.replace(source=source, segments=segments_of(X))
+        params = module.init(jax.random.key(0), X, context, False)
+        whole = module.apply(params, X, context, False)
+        state = module.apply(params, X[:, :1], T, source, method='init_state')
+        for start, stop in ((0, 1), (1, 4), (4, T)):
+            chunk = X[:, start:stop]
+            given = Source(None, source.positions, source.segments)
+            own = LayerContext(CONTEXT.positions[:, start:stop], segments_of(chunk), given)
+            y, state = module.apply(params, chunk, own, state, method='step')
+            assert_near(y, whole[:, start:stop])
+
     @pytest.mark.long
     def test_padding_of_the_source_is_not_seen_and_the_rest_gets_a_gradient(self):
         params, segments = self.run(None, self.READ), jnp.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])

@@ -92,6 +92,33 @@ def test_names_of_transformer_lens_and_of_heads(plain):
 
 
 @pytest.mark.parametrize(
+    'name',
+    ['layers.1.mixer.heads', 'layers.1.mixer.key', 'layers.1.mixer_output', 'layers.1.residual_after', 'final_norm'],
+)
+def test_a_mean_is_over_tokens_and_not_over_padding(name):
+    inside = drawn(decoder())
+    segments = jnp.array([[1] * T, [1] * 3 + [0] * (T - 3)])
+    padded = Inside(inside.model, inside.params, (TOKENS, CONTEXT.replace(segments=segments)))
+    before = padded.run(name)[1][name]
+    _, found = ran(padded, {name: 'mean'}, [name])
+    near(found[name][:, :3], np.broadcast_to(before[:, :3].mean(axis=0), before[:, :3].shape))
+    near(found[name][0, 3:], before[0, 3:])  # of the only row that has these tokens
+
+
+@pytest.mark.parametrize('mixer', ['attention.mamba2:Mamba2', 'attention.rwkv7:RWKV7', 'attention.latent:Latent'])
+def test_a_mean_of_other_heads_is_over_tokens_too(mixer):
+    sizes = {'rank': 8, 'rotated_width': 4, 'head_width': 4, 'value_width': 4, 'mask': {'use': 'ops.mask:Causal'}}
+    own = sizes if mixer.endswith('Latent') else {}
+    inside, name = drawn(decoder({'use': mixer, 'heads': N, **own})), 'layers.1.mixer.heads'
+    segments = jnp.array([[1] * T, [1] * 3 + [0] * (T - 3)])
+    padded = Inside(inside.model, inside.params, (TOKENS, CONTEXT.replace(segments=segments)))
+    before = padded.run(name)[1][name]
+    _, found = ran(padded, {f'{name}.1': 'mean'}, [name])
+    near(found[name][0, 3:], before[0, 3:])
+    near(found[name][:, :3, 1], np.broadcast_to(before[:, :3, 1].mean(axis=0), before[:, :3, 1].shape))
+
+
+@pytest.mark.parametrize(
     ('name', 'words'),
     [
         ('layers.1.mixer.patern', "did you mean 'layers.1.mixer.pattern'"),
@@ -293,3 +320,5 @@ def test_patching_restores_the_answer_where_the_texts_differ(plain):
     assert by_head.values.shape == (L, N)
     np.testing.assert_allclose(by_token.values[-1], [0, 0, 0, 0, 0, 0, 1], atol=1e-4)  # the last layer, the last token
     np.testing.assert_allclose(by_token.values[:, :3], 0, atol=1e-4)  # tokens before the change are the same
+    with pytest.raises(UserError, match='both texts give the answers the same logits'):
+        patch(one, one, reading, (1, 2))

@@ -100,9 +100,9 @@ def recurrent():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ('make', 'what'), [(transformer, 'decoder.layers.1.cross.heads.mean'), (recurrent, 'decoder.heads.0')]
+    ('make', 'what'), [(transformer, 'decoder.layers.1.cross.heads.mean'), (recurrent, 'decoder.cross.heads.0')]
 )
-@pytest.mark.parametrize(('source', 'target'), [('a b c', 'd'), ('a b', 'c d')])
+@pytest.mark.parametrize(('source', 'target'), [('a b c', 'd'), ('a b', 'c d'), ('a b', 'a b')])
 def test_recurrent_models_and_transformers_have_alignments(make, what, source, target):
     found = aligner(*make()).align(ids(source), ids(target))
     assert found.what == what

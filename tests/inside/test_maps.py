@@ -56,6 +56,7 @@ def test_kinds_of_attention_are_told_from_names_labels_and_weights():
     with_memory = AttentionMap('layers.0.mixer', np.tril(weights(1, 3, 5), 2), TOKENS[:3], ('m', 'n', *TOKENS[:3]))
     assert with_memory.kind == causal
     assert AttentionMap('decoder.layers.0.cross', weights(1, 4, 4), TOKENS, TOKENS).kind == 'cross-attention'
+    assert AttentionMap('decoder.cross', weights(1, 4, 4), TOKENS, TOKENS).kind == 'cross-attention'
 
 
 def test_weights_that_are_no_numbers_are_refused():

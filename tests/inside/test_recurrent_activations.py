@@ -291,7 +291,7 @@ def test_taps_that_nobody_asks_for_are_not_in_the_program(kind, monkeypatch):
 
     with_taps = program()
     assert 'scan' in with_taps
-    monkeypatch.setattr(Module, 'tap', lambda self, name, axes, value, note='': value)
+    monkeypatch.setattr(Module, 'tap', lambda self, name, axes, value, note='', real=None: value)
     monkeypatch.setattr(Module, 'scan', plain)
     monkeypatch.setattr(Cell, 'at_token', lambda self, name, value: value)
     assert program() == with_taps

@@ -58,6 +58,28 @@ def test_words_are_chosen_whole_and_no_more_than_the_share():
     assert marks.sum(axis=-1).mean() > 0.7 * SHARE * 30
 
 
+@pytest.mark.parametrize('tokens', [10, 12, 24, 60])
+def test_of_words_that_fit_none_is_cut_and_none_is_left_out(tokens):
+    draw, length = np.random.default_rng(tokens), 64
+    words = np.zeros((B, length), np.int32)
+    for row in words:
+        sizes = draw.integers(1, 6, tokens)
+        row[1 : tokens + 1] = np.repeat(np.arange(1, tokens + 1), sizes)[:tokens]
+    _, marks = chosen(choose_words, jnp.array(words), SHARE)
+    for row, mark in zip(words, marks, strict=True):
+        sizes = {number: (row == number).sum() for number in set(row[row > 0].tolist())}
+        taken = {number: mark[row == number].sum() for number in sizes}
+        room = max(1, round(SHARE * tokens)) - sum(taken.values())
+        assert room >= 0
+        left = [size for number, size in sizes.items() if not taken[number]]
+        if min(sizes.values()) <= room + sum(taken.values()):
+            assert all(taken[number] in (0, size) for number, size in sizes.items())
+            assert all(size > room for size in left)
+        else:
+            assert room == 0
+            assert len([number for number in taken if taken[number]]) == 1
+
+
 @pytest.mark.long
 def test_a_word_longer_than_the_share_is_chosen_as_far_as_it_reaches():
     words = jnp.tile(jnp.array([0, *20 * [1], 0]), (3, 1))

@@ -289,3 +289,8 @@ def test_the_temperature_scales_the_divergence():
 def test_more_hidden_and_noise_than_all_is_refused():
     with pytest.raises(UserError, match=r'hidden 0\.8 and noise 0\.3 must be shares of 1'):
         MaskedLM(hidden=0.8, noise=0.3)
+
+
+def test_a_task_that_reads_all_logits_refuses_a_sample_of_them():
+    with pytest.raises(UserError, match=r'^task\.sampled: task\.distillation:Distillation .* need the whole softmax'):
+        Distillation(sampled=4).by_chunks(None, (), ())

@@ -127,7 +127,10 @@ class Latent(Layer):
         terms = self._served((*position.terms(self.heads), *context.terms))
         scoring = Scoring(self.mask().of(context), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
         mixed, state = self.attend(q, latent, rotated, scoring, context, train, state)
-        mixed, shape = self.tap('heads', 'B T N H', mixed), (self.heads, self.value_width, x.shape[-1])
+        mixed, shape = (
+            self.tap('heads', 'B T N H', mixed, real=context.real),
+            (self.heads, self.value_width, x.shape[-1]),
+        )
         y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 

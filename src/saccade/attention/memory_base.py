@@ -35,6 +35,7 @@ from saccade.types import (
     Norm,
     Part,
     Queries,
+    Real,
     Share,
     State,
     UserError,
@@ -190,9 +191,9 @@ class FixedStateBase(Layer):
         merged = norm(name=name)(rearrange(y, 'B T N H -> B T (N H)'), context.real)
         return rearrange(merged, 'B T (N H) -> B T N H', H=y.shape[-1])
 
-    def to_output(self, y: Queries, D: int, train: bool) -> Hidden:
+    def to_output(self, y: Queries, D: int, real: Real | None, train: bool) -> Hidden:
         """Concatenate the heads [B T N V] and project them to [B T D]. Called in a compact method."""
-        y = self.tap('heads', 'B T N H', y)
+        y = self.tap('heads', 'B T N H', y, real=real)
         y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (*y.shape[-2:], D)))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
@@ -286,7 +287,8 @@ class FixedState(FixedStateBase):
             (q, k, v), convolved = self._convolve((q, k, v), context, train, state)
             memory = memory if state is None else state.memory
         q, k = (jnp.repeat(y, N // counts[0], axis=-2) for y in (q, k))
-        q, k, v = self.tap('query', 'B T N H', q), self.tap('key', 'B T N H', k), self.tap('value', 'B T N H', v)
+        named = {'query': q, 'key': k, 'value': v}
+        q, k, v = (self.tap(name, 'B T N H', each, real=context.real) for name, each in named.items())
         updated = self.shown(lambda mixer, v: mixer.update_state(x, q, k, v, context, memory), v)
         require_result(self, 'update_state', updated, (jax.ShapeDtypeStruct((*x.shape[:2], N, V), x.dtype), memory))
         y, memory = updated
@@ -295,7 +297,7 @@ class FixedState(FixedStateBase):
             y = y * self.gate(self.to_heads('gate', x, V, self.gate_rank))
         if self.output_norm is not None:
             y = self.side_by_side('output_norm', self.output_norm, y, context)
-        y = self.to_output(y, x.shape[-1], train)
+        y = self.to_output(y, x.shape[-1], context.real, train)
         return y, memory if self.convolution is None else ConvolvedState(memory, convolved)
 
     def _convolve(

@@ -151,8 +151,8 @@ class MultiHead(Layer):
             q, k = self.rotate(position, q, k, context.positions, source.positions)
         else:  # keys that were made before have their positions
             q, _ = self.rotate(position, q, q[..., :0, :], context.positions, context.positions)
-        q = self.tap('query', 'B T N H', q)
-        k, v = self.tap('key', 'B S K H', k), self.tap('value', 'B S K H', v)
+        q = self.tap('query', 'B T N H', q, real=context.real)
+        k, v = (self.tap(name, 'B S K H', each, real=source.real) for name, each in (('key', k), ('value', v)))
         scoring = self.scoring(x, context, position, made)
         mixed, state = self.attend(q, k, v, scoring, x, context, train, state)  # [B T N H]
         y = self.project_output(x, mixed, context.real, train)  # [B T D]
@@ -246,7 +246,7 @@ class MultiHead(Layer):
         if self.gate is not None:
             shape = (x.shape[-1], *mixed.shape[-2:])
             mixed = mixed * self.gate(project(x, parameter(self, 'gate', 'D -> N H', flat(self.kernel_init, 1), shape)))
-        mixed, shape = self.tap('heads', 'B T N H', mixed), (*mixed.shape[-2:], x.shape[-1])
+        mixed, shape = self.tap('heads', 'B T N H', mixed, real=real), (*mixed.shape[-2:], x.shape[-1])
         y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         if self.output_bias:
             y = y + parameter(self, 'output_bias', 'D', nn.initializers.zeros, y.shape[-1:])
@@ -325,7 +325,7 @@ def attended_pairs(
 
 
 def visible(scoring: Scoring, context: LayerContext) -> Scoring:
-    """Return the scoring with its mask restricted to equal segments, without padding.
+    """Return the scoring with its mask restricted to equal segments, without padding, and by the positions of tokens.
 
     In packed rows, tokens attend within their segment, each treated as a separate sequence.
 
@@ -336,8 +336,9 @@ def visible(scoring: Scoring, context: LayerContext) -> Scoring:
     keys = context if aligned else context.source
     if not aligned:
         require_no_distance(scoring.terms)
-    if (aligned and context.one_segment) or (context.segments is None and keys.segments is None):
+    whole_rows = context.segments is None and keys.segments is None
+    if aligned and (context.one_segment or whole_rows):
         return scoring
     if mask.anchored or not aligned:
         mask = ByPosition(mask, jnp.asarray(context.positions), jnp.asarray(keys.positions), aligned)
-    return scoring.replace(mask=Both(mask, SameSegment(context.numbered, keys.numbered)))
+    return scoring.replace(mask=mask if whole_rows else Both(mask, SameSegment(context.numbered, keys.numbered)))

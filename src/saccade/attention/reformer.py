@@ -108,7 +108,7 @@ class Reformer(Layer):
             mixed, _ = attend_hashed(q, k, v, runs, self.block, reach.causal)
         else:
             mixed, state = self._step(q, k, v, runs, scoring, context, state)
-        mixed, shape = self.tap('heads', 'B T N H', mixed), (*mixed.shape[-2:], x.shape[-1])
+        mixed, shape = self.tap('heads', 'B T N H', mixed, real=context.real), (*mixed.shape[-2:], x.shape[-1])
         y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 

@@ -105,7 +105,8 @@ class RWKV7(FixedStateBase):
         found = unit(k * self._vector('find', H, constant(0.71)), 1e-12)
         written = k * (1 + (rate - 1) * self._vector('write', H, constant(1.02)))
         log_decay = self.tap('log_decay', 'B T N H', -(math.e**-0.5) * jax.nn.sigmoid(decay))
-        q, k, v = self.tap('query', 'B T N H', q), self.tap('key', 'B T N H', written), self.tap('value', 'B T N H', v)
+        named = {'query': q, 'key': written, 'value': v}
+        q, k, v = (self.tap(name, 'B T N H', each, real=context.real) for name, each in named.items())
         removed, segments = rate * found, context.numbered
         y, memory = self.shown(
             lambda _, v: replace(q, k, v, found, removed, log_decay, segments, state.memory, self.chunk), v
@@ -113,7 +114,7 @@ class RWKV7(FixedStateBase):
         own = jnp.sum(q * self._vector('bonus', H, constant(-0.04)) * k, axis=-1, keepdims=True)
         y = (self.normalised(y, context) + own * v).astype(x.dtype)
         y = y * self.to_heads('gate', shifted('gate'), V, self.gate_rank, jax.nn.sigmoid)
-        return self.to_output(y, x.shape[-1], train), ShiftedState(memory, newest)
+        return self.to_output(y, x.shape[-1], context.real, train), ShiftedState(memory, newest)
 
     def _values(self, x: Hidden, context: LayerContext, V: int) -> Queries:
         """Return the values, mixed with the first layer's values if `value_rank` is given."""

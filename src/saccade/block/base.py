@@ -89,12 +89,12 @@ class BlockBase(Layer):
         found = mixer.mix(x, context, train, state)
         after = found[1] if isinstance(found, tuple) and len(found) == 2 else None
         require_result(mixer, 'mix', found, (x, after))
-        return self.tap('mixer_output', 'B T D', found[0]), after
+        return self.tap('mixer_output', 'B T D', found[0], real=context.real), after
 
     def run_feedforward(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         """Run the feed-forward layer; return its output, in the shape of x."""
         y = applied(self.feedforward(name='feedforward'), x, train, context.real)
-        return self.tap('feedforward_output', 'B T D', y)
+        return self.tap('feedforward_output', 'B T D', y, real=context.real)
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
         """Return the mixer's initial state for `capacity` tokens per row; `source` is used by cross-attention only."""
@@ -157,16 +157,17 @@ class SequentialBlock(BlockBase):
         """Run the mixer, then `cross`, then the feed-forward layer."""
         own, across = (context, None) if self.cross is None else self._apart(context)
         before = state if self.cross is None or state is None else state.mixer
-        mixed, after = self.run_mixer(self.before('mixer', x, context.real), own, train, before)
-        x = self.tap('residual_after_mixer', 'B T D', self.after('mixer', x, mixed, context.real))
+        real = context.real
+        mixed, after = self.run_mixer(self.before('mixer', x, real), own, train, before)
+        x = self.tap('residual_after_mixer', 'B T D', self.after('mixer', x, mixed, real), real=real)
         if self.cross is not None:
-            h, of_source = self.before('cross', x, context.real), None if state is None else state.cross
+            h, of_source = self.before('cross', x, real), None if state is None else state.cross
             y, of_source = self.cross(name='cross').mix(h, across, train, of_source)
-            x = self.after('cross', x, self.tap('cross_output', 'B T D', y), context.real)
-            x, after = self.tap('residual_after_cross', 'B T D', x), CrossState(after, of_source)
+            x = self.after('cross', x, self.tap('cross_output', 'B T D', y, real=real), real)
+            x, after = self.tap('residual_after_cross', 'B T D', x, real=real), CrossState(after, of_source)
         if self.feedforward is not None:
-            h = self.before('feedforward', x, context.real)
-            x = self.after('feedforward', x, self.run_feedforward(h, context, train), context.real)
+            h = self.before('feedforward', x, real)
+            x = self.after('feedforward', x, self.run_feedforward(h, context, train), real)
         return x, after
 
     def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:

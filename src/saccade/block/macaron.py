@@ -37,7 +37,7 @@ class Macaron(BlockBase):
         """Run the first half-step feed-forward layer, the mixer, and the second half-step feed-forward layer."""
         real = context.real
         first = self.feedforward(name='first_feedforward')(self.norm_of('first_feedforward')(x, real), train, real)
-        x = x + 0.5 * self.tap('first_feedforward_output', 'B T D', first)
+        x = x + 0.5 * self.tap('first_feedforward_output', 'B T D', first, real=real)
         mixed, state = self.run_mixer(self.norm_of('mixer')(x, real), context, train, state)
-        x = self.tap('residual_after_mixer', 'B T D', x + mixed)
+        x = self.tap('residual_after_mixer', 'B T D', x + mixed, real=real)
         return x + 0.5 * self.run_feedforward(self.norm_of('feedforward')(x, real), context, train), state

@@ -50,7 +50,7 @@ class Gated(Transform):
         if not F:
             raise UserError(f'feedforward.gated:Gated: a ratio of {self.ratio} leaves nothing of a width of {D}')
         gate = self._linear('gate', x, F)
-        h = self.tap('hidden', 'B T F', self.activation(gate) * self._linear('up', x, F))
+        h = self.tap('hidden', 'B T F', self.activation(gate) * self._linear('up', x, F), real=real)
         y = project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
         if self.bias:
             y = y + parameter(self, 'down_bias', 'D', nn.initializers.zeros, (D,))

@@ -48,7 +48,7 @@ class MLP(Transform):
         h = project(x, parameter(self, 'up', 'D -> F', self.kernel_init(), (D, F)))
         if self.bias:
             h = h + parameter(self, 'up_bias', 'F', nn.initializers.zeros, (F,))
-        h = self.tap('hidden', 'B T F', self.activation(h))
+        h = self.tap('hidden', 'B T F', self.activation(h), real=real)
         y = project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
         if self.bias:
             y = y + parameter(self, 'down_bias', 'D', nn.initializers.zeros, (D,))

@@ -23,9 +23,13 @@ def maps_of(inside: Inside, reading: Reading) -> tuple[AttentionMap, ...]:
     if not names:
         raise UserError(f'{Part(type(inside.model)).name}: no layer has attention weights or values that imply them')
     _, found = inside.run(names)
-    return tuple(
-        _map(name.rpartition('.')[0] or 'decoder', found[name][0], found.places[name].note, reading) for name in found
-    )
+    return tuple(_map(_module(name), found[name][0], found.places[name].note, reading) for name in found)
+
+
+def _module(name: str) -> str:
+    """Return the name of the module that attends; a recurrent decoder reads its source itself, without a module."""
+    module = name.rpartition('.')[0]
+    return module if module not in ('', 'decoder') else 'decoder.cross'
 
 
 def _map(name: str, weights: Float[np.ndarray, 'N T S'], note: str, reading: Reading) -> AttentionMap:
@@ -33,7 +37,7 @@ def _map(name: str, weights: Float[np.ndarray, 'N T S'], note: str, reading: Rea
         weights = weights[:, ::-1, ::-1]
     tower = next((tower for tower in reading.labels if name.startswith(f'{tower}.')), '')
     queries = keys = reading.labels.get(tower, ())
-    if name.endswith('.cross') or name == 'decoder':
+    if name.endswith('.cross'):
         queries, keys = reading.labels[WRITTEN], reading.labels['encoder']
     _, T, S = weights.shape
     queries, keys = _filled(queries, T), _filled(keys, S)

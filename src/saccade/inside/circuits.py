@@ -104,7 +104,7 @@ def patch(clean: Inside, corrupted: Inside, reading: Reading, answers: tuple[int
         answers: the answer and the other token; None for the most probable tokens of the two runs.
 
     Raises:
-        UserError: the texts have different numbers of tokens, or the same answer.
+        UserError: the texts have different numbers of tokens, the same answer, or equal logits of the answers.
     """
     shapes = [jax.tree.map(np.shape, inside.arguments) for inside in (clean, corrupted)]
     if shapes[0] != shapes[1]:
@@ -117,6 +117,8 @@ def patch(clean: Inside, corrupted: Inside, reading: Reading, answers: tuple[int
     if answer == other:
         raise UserError('both texts have the same answer: give texts whose next tokens differ, or --answers=A,B')
     low, high = (float(end[answer] - end[other]) for end in reversed(ends))
+    if low == high:
+        raise UserError('both texts give the answers the same logits: change a word that the last token reads')
 
     def restored(name: str, change: Any) -> float:
         end = _logits(corrupted, corrupted.run((), edits_of(corrupted.places, {name: change}))[0])[0, -1]

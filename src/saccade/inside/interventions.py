@@ -30,7 +30,8 @@ class Change:
     """Change of an activation.
 
     Attributes:
-        value: number or array that takes its place, or 'mean', its own mean over the batch.
+        value: number or array that takes its place, or 'mean', its own mean over the batch, without padding where the
+            module that has it knows padding: in blocks, their heads and feed-forward layers.
         add: add the value instead.
         tokens: indices of the tokens whose activation changes; None for all.
     """

@@ -189,7 +189,7 @@ def _allowed(attention: AttentionMap) -> Bool[np.ndarray, 'T S']:
 
 def _within_one(attention: AttentionMap) -> bool:
     """Return True for self-attention, and False if the keys are of another sequence."""
-    return attention.queries == attention.keys and not attention.name.endswith('.cross')
+    return attention.queries == attention.keys and not attention.is_cross
 
 
 def _are(kind: Callable[[str], bool], attention: AttentionMap) -> Bool[np.ndarray, 'S']:

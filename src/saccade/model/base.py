@@ -119,10 +119,11 @@ class TransformerBase(Module):
 
     def _entering(self, x: Hidden, context: LayerContext) -> tuple[Hidden, LayerContext]:
         """Return the input of the first layer, and the context with the score terms of all layers."""
-        return self.tap('embedded', 'B T D', x), context.replace(terms=(*context.terms, *self._shared()))
+        x = self.tap('embedded', 'B T D', x, real=context.real)
+        return x, context.replace(terms=(*context.terms, *self._shared()))
 
     def _normed(self, x: Hidden, context: LayerContext) -> Hidden:
-        return self.tap('final_norm', 'B T D', self.norm(name='norm')(x, context.real))
+        return self.tap('final_norm', 'B T D', self.norm(name='norm')(x, context.real), real=context.real)
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
         """Return the score terms shared by all layers, whose numbers of heads must agree."""

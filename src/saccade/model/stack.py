@@ -276,7 +276,7 @@ class Stack(Layer):
         ends = {}
 
         def tap(name: str, x: Hidden) -> Hidden:
-            x = variables[EDITS][name].of(x) if name in variables[EDITS] else x
+            x = variables[EDITS][name].of(x, context.real) if name in variables[EDITS] else x
             if self.is_mutable_collection(name):
                 ends[name] = {name: Tapped(x, 'B T D')}
             return x

@@ -61,18 +61,30 @@ def choose_tokens(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> C
 def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float, /) -> Chosen:
     """Choose whole words, in a random order, for as long as they fit into the share of the tokens.
 
-    The first one is always chosen, up to M tokens. Whole-word masking: the BERT repository, 31 May 2019,
-    https://github.com/google-research/bert
+    A word that does not fit is skipped, and only where none fits the first one is cut. Whole-word masking: the BERT
+    repository, 31 May 2019, https://github.com/google-research/bert, which leaves a row in which none fits as it is.
     """
 
     def one(key: Array, words: Int[Array, 'T']) -> Chosen:
-        drawn = jax.random.uniform(key, (words.shape[0] + 1,))
-        chosen = _first(jnp.where(words > 0, drawn[words], jnp.inf), share)
-        mine = words[chosen.at]
-        sizes = jnp.bincount(words, length=words.shape[0] + 1)[mine]
-        found = ((mine[:, None] == mine) * chosen.counts).sum(axis=-1)
-        whole = (found >= sizes) | (mine == mine[0])
-        return chosen.replace(counts=chosen.counts * whole)
+        M, there = budget(share, words.shape[0]), words > 0
+        count = jnp.clip(jnp.round(share * there.sum()), 1, M).astype(jnp.int32)
+        sizes = jnp.bincount(words, there.astype(jnp.int32), length=words.shape[0] + 1)
+        order = jnp.argsort(jnp.where(sizes > 0, jax.random.uniform(key, sizes.shape), jnp.inf))
+        sizes = sizes[order]
+
+        def fitting(alive: Array) -> Array:
+            return alive & (jnp.cumsum(sizes * alive) <= count)
+
+        def skip(alive: Array) -> Array:
+            first = fitting(alive)
+            return first | (alive & (sizes <= count - (sizes * first).sum()))
+
+        alive = jax.lax.while_loop(lambda alive: (alive & ~fitting(alive)).any(), skip, sizes > 0)
+        alive = jnp.where(alive.any(), alive, jnp.arange(alive.size) == 0)
+        marks = there & jnp.zeros_like(alive).at[order].set(alive)[words]
+        marks &= jnp.cumsum(marks) <= count
+        at = jnp.argsort(~marks, stable=True)[:M]
+        return Chosen(at, marks[at].astype(jnp.float32))
 
     return jax.vmap(one)(keys, words)
 

@@ -234,9 +234,7 @@ class PredictsTokens(TaskBase):
             losses, (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
             return TokenScores(losses, hits, best)
         if key is None or type(output) is not OutputProjection:
-            raise UserError(
-                f'task.sampled: {Part(type(self)).name} and this model need the whole softmax; set it to None'
-            )
+            raise self._needs_all()
         if not train:
             whole = replace(self, sampled=None)
             return whole.each_target(output if self.vocabulary_chunk else output.logits(), targets, train)
@@ -249,8 +247,10 @@ class PredictsTokens(TaskBase):
         """Return the scores of a model's outputs, computed whole or in chunks; see `ops.vocabulary:score_in_chunks`.
 
         Raises:
-            UserError: `vocabulary_chunk` is set, and a head returned logits.
+            UserError: `sampled` is set; or `vocabulary_chunk` is set, and a head returned logits.
         """
+        if self.sampled is not None:
+            raise self._needs_all()
         if self.vocabulary_chunk is None:
             return score(*outputs, *given)
         if not all(isinstance(output, OutputProjection) for output in outputs):
@@ -259,6 +259,9 @@ class PredictsTokens(TaskBase):
                 'None, or use head.masked:Masked'
             )
         return score_in_chunks(score, outputs, given, min(self.vocabulary_chunk, given[0].shape[1]))
+
+    def _needs_all(self) -> UserError:
+        return UserError(f'task.sampled: {Part(type(self)).name} and this model need the whole softmax; set it to None')
 
     def _scores(self, train: bool, logits: Logits, targets: Int[Array, 'B T']) -> tuple[Array, tuple[Array, Array]]:
         smoothing, z_loss = (self.label_smoothing, self.z_loss) if train else (0.0, 0.0)

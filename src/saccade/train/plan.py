@@ -22,7 +22,8 @@ from saccade.train.split_tokens import splits_tokens
 from saccade.train.variant import variant_lines
 from saccade.types import Metric, Params, Part, UserError
 
-# Dense bf16 peak of one chip in FLOP/s, by the start of JAX's device_kind; from the vendors' data sheets.
+# Dense bf16 peak of one chip in FLOP/s, by the start of JAX's device_kind, the first that matches; from the vendors'
+# data sheets.
 PEAKS = {
     'TPU v4': 275e12,
     'TPU v5 lite': 197e12,
@@ -31,6 +32,9 @@ PEAKS = {
     'TPU v5': 459e12,
     'TPU v6': 918e12,
     'NVIDIA A100': 312e12,
+    'NVIDIA H100 PCIe': 756e12,
+    'NVIDIA H100 NVL': 835e12,
+    'NVIDIA H200 NVL': 835e12,
     'NVIDIA H100': 989e12,
     'NVIDIA H200': 989e12,
     'NVIDIA B200': 2250e12,
@@ -185,9 +189,13 @@ def state_bytes(learner: Learner, params: Params) -> int | None:
 
 def peak_flops() -> float | None:
     """Return the peak of all devices together in FLOP/s; None if the chip is unknown."""
-    kind = jax.devices()[0].device_kind
-    peak = next((peak for name, peak in PEAKS.items() if kind.startswith(name)), None)
-    return None if peak is None else peak * jax.device_count()
+    kind = chip_of(jax.devices()[0].device_kind)
+    return None if kind is None else PEAKS[kind] * jax.device_count()
+
+
+def chip_of(kind: str) -> str | None:
+    """Return the key of `PEAKS` for a device kind of JAX; None if the chip is unknown."""
+    return next((name for name in PEAKS if kind.startswith(name)), None)
 
 
 def by_role(params: Params) -> dict[str, int]:

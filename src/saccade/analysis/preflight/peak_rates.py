@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.train.plan import PEAKS
+from saccade.train.plan import PEAKS, chip_of
 from saccade.types import UserError
 
 # Bytes/s of the memory, and of a ring of chips in both directions at once, by the start of JAX's device_kind; from the
@@ -56,8 +56,8 @@ class PeakRates:
     @classmethod
     def of_kind(cls, kind: str) -> 'PeakRates | None':
         """Return the rates of a kind of TPU or GPU from its data sheet; None if they are unknown."""
-        name = next((name for name in BANDWIDTHS if kind.startswith(name)), None)
-        return None if name is None else cls(name, PEAKS[name], *BANDWIDTHS[name])
+        name = chip_of(kind)
+        return cls(name, PEAKS[name], *BANDWIDTHS[name]) if name in BANDWIDTHS else None
 
     @classmethod
     def of_chip(cls, chip: str) -> 'PeakRates':

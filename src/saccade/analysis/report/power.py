@@ -63,5 +63,7 @@ def power(effect: float | np.ndarray, seeds: int | np.ndarray, alpha: float = AL
     """Return the power of a paired t-test, from 0 to 1, for a difference in standard deviations."""
     from scipy import stats
 
-    critical, shift = stats.t.ppf(1 - alpha / 2, np.subtract(seeds, 1)), effect * np.sqrt(seeds)
-    return stats.nct.sf(critical, np.subtract(seeds, 1), shift) + stats.nct.cdf(-critical, np.subtract(seeds, 1), shift)
+    freedom, shift = np.subtract(seeds, 1), effect * np.sqrt(seeds)
+    critical = stats.t.ppf(1 - alpha / 2, freedom)
+    opposite = stats.nct.cdf(-critical, freedom, shift)  # NaN in SciPy where it vanishes
+    return stats.nct.sf(critical, freedom, shift) + np.nan_to_num(opposite)
