@@ -293,4 +293,4 @@ def test_more_hidden_and_noise_than_all_is_refused():
 
 def test_a_task_that_reads_all_logits_refuses_a_sample_of_them():
     with pytest.raises(UserError, match=r'^task\.sampled: task\.distillation:Distillation .* need the whole softmax'):
-        Distillation(sampled=4).by_chunks(None, (), ())
+        Distillation(sampled=4).by_chunks(lambda: ((), ()), (), ())

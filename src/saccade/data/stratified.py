@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splits into training and validation; the stratified one holds out a fixed fraction of each class."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Int
 
 from saccade.types import UserError
 
 
-def parted(chosen: Bool[np.ndarray, 'examples'], fraction: float) -> dict[str, Bool[np.ndarray, 'examples']]:
+def parted(
+    chosen: Sequence[bool] | Bool[np.ndarray, 'examples'], fraction: float
+) -> dict[str, Bool[np.ndarray, 'examples']]:
     """Return the examples of both splits, given those held out; if the fraction is 1, all are in both."""
+    chosen = np.asarray(chosen, bool)
     return {'train': ~chosen | (fraction == 1), 'validation': chosen}
 
 

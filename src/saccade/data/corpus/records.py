@@ -195,7 +195,7 @@ def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) 
     if not chosen:
         which = f' by {", ".join(by)}' if by else ''
         raise UserError(f'{records.path}: has one record{which}; a validation split needs at least two')
-    parts = parted(np.array([id in chosen for id in ids]), validation)
+    parts = parted([id in chosen for id in ids], validation)
     splits = {split: records.only(part.tolist()) for split, part in parts.items()}
     return Records(splits, digest(_FORMAT, records.digest, validation))
 

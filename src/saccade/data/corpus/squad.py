@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from saccade.data.cache import digest, each
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import held_out
@@ -145,7 +143,7 @@ def _by_title(name: str, questions: Sequence[Question], validation: float) -> di
             f'{name}: {len(titles)} article leaves none for validation; give a folder with train.json and dev.json'
         )
     chosen = held_out(titles, validation)
-    parts = parted(np.array([question.title in chosen for question in read]), validation)
+    parts = parted([question.title in chosen for question in read], validation)
     return {split: list(itertools.compress(read, part)) for split, part in parts.items()}
 
 
