@@ -143,6 +143,7 @@ HEADS = {
     if ',' not in name
     for architecture in find_family(name).heads
 }
+HEADS['gpt2, GPT2Model']['tie_word_embeddings'] = False  # else it is read as a language model
 ALL = SMALL | HEADS
 
 

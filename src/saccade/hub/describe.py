@@ -132,7 +132,7 @@ def _candidate(
     misses += [
         f'{key} must be {value}' for key, value in family.keys.fixed.items() if settings.pop(key, value) != value
     ]
-    settings |= family.sizes(shapes)
+    settings |= family.sizes(shapes) | family.untied(architecture)
     candidate = _Candidate(name, family, own, architecture, settings, tuple(misses), len(fits))
     try:
         family.keys.settings(candidate.config(tokens))

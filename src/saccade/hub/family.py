@@ -222,6 +222,11 @@ class Family:
             return self.architecture  # the output layer of a language model is its embedding
         return name
 
+    def untied(self, architecture: str) -> dict[str, bool]:
+        """Return the setting by which a model without an output layer is read as one, where `named` asks for it."""
+        alone = architecture in self.trunks and not self.heads[architecture]
+        return {self.template['tied'].key: False} if alone and self._tied({}) else {}
+
     def _tied(self, config: Mapping[str, Any]) -> bool:
         return filled({'tied': self.template.get('tied')}, config)['tied'] is True
 
