@@ -44,8 +44,8 @@ def context_of(module: nn.Module, x: Any, context: Any) -> LayerContext:
             f'{_called(type(module))}: context must be a LayerContext of saccade.types, not {type(context).__name__}; '
             f'for cross-attention to y: LayerContext(positions, source=Source(y, source_positions))'
         )
-    if np.ndim(x) in (2, 3):  # tokens, or values of tokens
-        _require_shapes(module, np.shape(x)[:2], context)
+    if getattr(x, 'ndim', 0) in (2, 3):  # tokens, or values of tokens; some models read several arrays
+        _require_shapes(module, x.shape[:2], context)
     context.require_whole_segments()
     return on_device(context)
 
