@@ -4,7 +4,7 @@
 
 python launch/evaluate.py --workdir=runs/a
 python launch/evaluate.py --workdir=runs/a --config.data.path=other.txt    # on other data than in training
-python launch/evaluate.py --config=experiments/finetune/generate.py --config.init_from=DIR --config.data.path=my.txt
+python launch/evaluate.py --config=experiments/causal_lm/quickstart.py --config.inherit=model --config.init_from=DIR
 
 Another file is evaluated as a whole. With --config the weights of --config.init_from are evaluated on the validation
 split of that experiment, as they are before its first step; --config.data.validation=1 evaluates all of a file.

@@ -325,7 +325,7 @@ def attended_pairs(
 
 
 def visible(scoring: Scoring, context: LayerContext) -> Scoring:
-    """Return the scoring with its mask restricted to equal segments, without padding, and by the positions of tokens.
+    """Return the scoring with its mask by position in the sequence, within segments and without padding.
 
     In packed rows, tokens attend within their segment, each treated as a separate sequence.
 

@@ -24,7 +24,7 @@ from saccade.data.cache import digest
 from saccade.data.corpus.files import visible_files
 from saccade.data.corpus.named_splits import NAMES
 from saccade.data.encoder.names import Names
-from saccade.data.stratified import parted, stratified
+from saccade.data.stratified import both_splits, stratified
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def labelled_splits(
     if 'validation' not in splits:
         _, labels = np.unique([path.parent.name for path in splits['train']], return_inverse=True)
         chosen = stratified(labels, validation)
-        parts = parted(chosen, validation).items()
+        parts = both_splits(chosen, validation).items()
         splits |= {split: list(itertools.compress(splits['train'], part)) for split, part in parts}
     names = Names.of((path.parent.name for path in splits['train']), classes.count, classes.names)
     found = {

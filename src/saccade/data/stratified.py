@@ -10,10 +10,10 @@ from jaxtyping import Bool, Int
 from saccade.types import UserError
 
 
-def parted(
+def both_splits(
     chosen: Sequence[bool] | Bool[np.ndarray, 'examples'], fraction: float
 ) -> dict[str, Bool[np.ndarray, 'examples']]:
-    """Return the examples of both splits, given those held out; if the fraction is 1, all are in both."""
+    """Return a mask of the examples for each split, given the held-out ones; with a fraction of 1 all are in both."""
     chosen = np.asarray(chosen, bool)
     return {'train': ~chosen | (fraction == 1), 'validation': chosen}
 

@@ -110,7 +110,7 @@ class _Messages:
 
     def ask(self, line: str, room: int) -> str:
         """Append a message; drop the oldest messages of the user with their answers."""
-        spelled = [token for token in self.writer.tokenizer.marks if token in line]
+        spelled = [token for token in self.writer.tokenizer.control_tokens if token in line]
         if spelled:
             raise UserError(f'the line spells the special token {spelled[0]!r}, which only the chat template may write')
         before, self.messages = self.messages, [*self.messages, {'role': 'user', 'content': line}]

@@ -57,7 +57,7 @@ class Pretrained:
                 "needs the model's own tokenizer"
             )
         tokenizer, model = open_tokenizer(self.tokenizer), build(self.spec, 'model')()
-        beyond = {*range(model.vocabulary, tokenizer.size)} - {*tokenizer.marks.values()}  # no text has these
+        beyond = {*range(model.vocabulary, tokenizer.size)} - {*tokenizer.control_tokens.values()}  # no text has these
         if beyond:
             raise UserError(
                 f'{self.tokenizer}: its ids go up to {max(beyond)}, beyond the vocabulary of the model, which '

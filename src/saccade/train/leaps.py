@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.train.optimizer import slopes
+from saccade.train.optimizer import is_gradient
 from saccade.types import Count, Params, Positive, Scales
 
 __all__ = ['SkipLeaps']
@@ -60,7 +60,7 @@ class SkipLeaps:
         def update(
             updates: PyTree, state: LeapState, params: PyTree = None, *, value: Float[Array, ''], **others: Any
         ) -> tuple[PyTree, LeapState]:
-            counted = jax.tree.map(lambda leaf, slope: leaf if slope else None, updates, slopes(updates))
+            counted = jax.tree.map(lambda leaf, counts: leaf if counts else None, updates, is_gradient(updates))
             found = jnp.stack((value, optax.tree.norm(counted))).astype(jnp.float32)
             skip = self._leaps(found, state.window)
             moved, inner = optimizer.update(updates, state.inner, params, value=value, **others)

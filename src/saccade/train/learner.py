@@ -34,7 +34,7 @@ from saccade.axes import AxesByPath
 from saccade.ops.dead_code import without_dead_code
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
-from saccade.train.optimizer import each_leaf, slopes
+from saccade.train.optimizer import each_leaf, is_gradient
 from saccade.types import AcrossRows, Batch, ByStep, Metric, Params, Scales, Task, Total, is_zero
 
 Metrics = dict[str, Array]
@@ -150,7 +150,7 @@ class Learner:
         if (skipped := optax.tree.get(opt_state, 'skipped')) is not None:
             metrics['skipped_steps'] = skipped
         metrics |= {
-            'gradient_norm': jnp.sqrt(squares.sum(where=jnp.array(jax.tree.leaves(slopes(gradient))))),
+            'gradient_norm': jnp.sqrt(squares.sum(where=jnp.array(jax.tree.leaves(is_gradient(gradient))))),
             'learning_rate': rate,
             'squares': squares,
         }
@@ -193,7 +193,7 @@ class Learner:
             weight = self._summed(self._accumulated(own_weight, batch))
 
         def mean_loss(params: Params, number: Array, rows: Batch) -> tuple[Float[Array, ''], dict[str, Total]]:
-            totals = totals_of(self._learned(params), number, rows, key)
+            totals = totals_of(self._with_constants(params), number, rows, key)
             whole = self._summed(totals['loss'].weight) if weight is None else weight
             return totals['loss'].replace(weight=jax.lax.stop_gradient(whole)).mean(), totals
 
@@ -203,8 +203,8 @@ class Learner:
         gradient, totals = self._summed(self._accumulated(microbatch, batch))
         return totals, gradient
 
-    def _learned(self, params: Params) -> Params:
-        """Return parameters of which the frozen ones are constants, so that nothing is computed for their gradients."""
+    def _with_constants(self, params: Params) -> Params:
+        """Return the parameters with the frozen ones as constants, so that their gradients are not computed."""
         constant = jax.lax.stop_gradient
         return each_leaf(params, lambda path, leaf: constant(leaf) if path in self.frozen else leaf)
 

@@ -215,8 +215,8 @@ def each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
     return jax.tree_util.tree_map_with_path(lambda path, leaf: function(path_of(path), leaf), params)
 
 
-def slopes(gradient: Params) -> PyTree[bool]:
-    """Return True for each leaf that is a gradient of the loss, and not the update of a statistic."""
+def is_gradient(gradient: Params) -> PyTree[bool]:
+    """Return a tree with True for gradients of the loss, and False for updates of running statistics."""
     return each_leaf(gradient, lambda path, _: not is_statistic(path))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saccade.data.cache import digest
-from saccade.data.stratified import parted
+from saccade.data.stratified import both_splits
 from saccade.types import UserError
 
 
@@ -80,7 +80,7 @@ def pick(
     # A hash of each example's index decides. Philox is one, and equal in every release of NumPy.
     train = splits['train']
     chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
-    rows = {split: np.flatnonzero(part) for split, part in parted(chosen, validation).items()}
+    rows = {split: np.flatnonzero(part) for split, part in both_splits(chosen, validation).items()}
     for split, numbers in rows.items():
         if not len(numbers):
             raise UserError(f'{name}: {len(train)} examples leave none for {split}')

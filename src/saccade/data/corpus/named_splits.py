@@ -84,7 +84,7 @@ def _place(file: PurePath, endings: Collection[str]) -> tuple[PurePath, str] | N
 
 
 def _require_unnamed(folder: Path, files: Sequence[Path], endings: Collection[str]) -> None:
-    """Refuse an incomplete set of files whose names are only those of splits, as test.txt alone.
+    """Refuse files named after splits if the set is incomplete, such as test.txt alone.
 
     Among files of other endings, such as source code, only names in the folder itself count.
     """

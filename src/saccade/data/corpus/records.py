@@ -33,7 +33,7 @@ from saccade.data.corpus.record_files import (
     require_columns,
 )
 from saccade.data.dataset_base import DatasetSource
-from saccade.data.stratified import parted
+from saccade.data.stratified import both_splits
 from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
@@ -195,7 +195,7 @@ def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) 
     if not chosen:
         which = f' by {", ".join(by)}' if by else ''
         raise UserError(f'{records.path}: has one record{which}; a validation split needs at least two')
-    parts = parted([id in chosen for id in ids], validation)
+    parts = both_splits([id in chosen for id in ids], validation)
     splits = {split: records.only(part.tolist()) for split, part in parts.items()}
     return Records(splits, digest(_FORMAT, records.digest, validation))
 

@@ -24,7 +24,7 @@ from saccade.data.corpus.document import Document, drawn, lowest
 from saccade.data.corpus.files import visible_files
 from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.row_files import ENDINGS, RowFile, ending_of, open_rows
-from saccade.data.stratified import parted
+from saccade.data.stratified import both_splits
 from saccade.types import UserError
 
 _ALSO_TEXTS = frozenset(('.csv', '.tsv', '.json'))  # endings of files among texts and source code
@@ -77,7 +77,7 @@ def read_rows(path: Path, column: str, validation: float) -> tuple[dict[str, Row
         train = splits['train']
         chosen = np.zeros_like(train)
         chosen[train] = lowest(np.concatenate([file.draws for file in files])[train], validation)
-        splits |= {split: train & part for split, part in parted(chosen, validation).items()}
+        splits |= {split: train & part for split, part in both_splits(chosen, validation).items()}
     found = {split: chosen for split, chosen in splits.items() if chosen.any()}
     if not {'train', 'validation'} <= found.keys():
         raise UserError(f'{path}: leaves no document for {"validation" if "train" in found else "train"}')

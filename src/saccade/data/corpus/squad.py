@@ -22,7 +22,7 @@ from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import DatasetSource
-from saccade.data.stratified import parted
+from saccade.data.stratified import both_splits
 from saccade.nearest import listed
 from saccade.paths import expanded
 from saccade.types import UserError
@@ -143,7 +143,7 @@ def _by_title(name: str, questions: Sequence[Question], validation: float) -> di
             f'{name}: {len(titles)} article leaves none for validation; give a folder with train.json and dev.json'
         )
     chosen = held_out(titles, validation)
-    parts = parted([question.title in chosen for question in read], validation)
+    parts = both_splits([question.title in chosen for question in read], validation)
     return {split: list(itertools.compress(read, part)) for split, part in parts.items()}
 
 

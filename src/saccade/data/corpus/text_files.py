@@ -21,7 +21,7 @@ from saccade.data.corpus.document import PART, Document, held_out
 from saccade.data.corpus.files import block_of, is_binary, opened, visible_files
 from saccade.data.corpus.named_splits import named_splits
 from saccade.data.corpus.text_file import TextFile
-from saccade.data.stratified import parted
+from saccade.data.stratified import both_splits
 from saccade.paths import missing
 from saccade.progress import counted
 from saccade.types import UserError
@@ -127,7 +127,7 @@ def _held_apart(pieces: Sequence[Piece], validation: float, cut: bool) -> Plan:
     if cut and len(pieces) == 1:
         return _cut(pieces[0].file, validation)
     chosen = held_out([piece.id for piece in pieces], validation)
-    parts = parted([piece.id in chosen for piece in pieces], validation)
+    parts = both_splits([piece.id in chosen for piece in pieces], validation)
     return {split: list(itertools.compress(pieces, part)) for split, part in parts.items()}
 
 

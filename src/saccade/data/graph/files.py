@@ -27,7 +27,7 @@ from saccade.data.graph.labelled_base import LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
 from saccade.data.graph.rows import GraphSplit
 from saccade.data.labelled_base import Labelled
-from saccade.data.stratified import parted, stratified
+from saccade.data.stratified import both_splits, stratified
 from saccade.paths import expanded
 from saccade.types import Count, CountOrZero, HeldOut, UserError
 
@@ -101,7 +101,7 @@ class GraphFiles(LabelledGraphsBase):
         found = read_records(path, _COLUMNS)
         _, labels = np.unique([_label(found, index) for index in range(len(found))], return_inverse=True)
         chosen = stratified(labels, self.validation)
-        return {split: found.only(part.tolist()) for split, part in parted(chosen, self.validation).items()}
+        return {split: found.only(part.tolist()) for split, part in both_splits(chosen, self.validation).items()}
 
 
 def graph_of(record: Record, place: str, directed: bool) -> Graph:

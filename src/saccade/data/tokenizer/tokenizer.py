@@ -142,10 +142,10 @@ class Tokenizer:
         return {token.content: number for number, token in added.items() if token.special}
 
     @property
-    def marks(self) -> dict[str, int]:
-        """Ids of the special tokens that encoding a text never yields, except the unknown token.
+    def control_tokens(self) -> dict[str, int]:
+        """Ids of the special tokens of several characters; a text yields none of them but the unknown token.
 
-        The others are characters, as the padding '!' of some folders of CLIP, which the model's own alphabet has.
+        A special token of one character, such as the padding '!' of some CLIP folders, is also ordinary text.
         """
         return {name: number for name, number in self.specials.items() if len(name) > 1}
 
@@ -314,7 +314,7 @@ class Tokenizer:
     def _of_text(self) -> tokenizers.Tokenizer:
         """Backend for encoding, with which no text is read as a special token."""
         unknown = map(self.backend.id_to_token, self.unknown)
-        spelled = {*self.marks, *unknown} & {*self.backend.get_vocab(with_added_tokens=False)}
+        spelled = {*self.control_tokens, *unknown} & {*self.backend.get_vocab(with_added_tokens=False)}
         backend = _without(self.backend, spelled) if spelled else self.backend
         backend.encode_special_tokens = True
         return backend

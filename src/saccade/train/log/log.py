@@ -29,7 +29,7 @@ from saccade.train.workdir import Workdir, open_own, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
 OUTCOME = 'outcome'  # split of the record of whether a run has solved its task
-PART = '_part'  # ends the name of a split of which only the first batches were evaluated
+PART = '_part'  # ending of a split's name if only its first batches were evaluated
 
 _NOT_EVALUATED = ('train', 'plan', OUTCOME)  # splits whose records do not show the end of a run
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
