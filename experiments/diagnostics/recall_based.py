@@ -7,7 +7,7 @@
 Arora et al. 2024, "Simple linear attention language models balance the recall-throughput tradeoff", figure 2,
 https://arxiv.org/abs/2402.18668: the attention baseline of their code has a convolution over three tokens as its
 first layer. It mixes each key into the value after it, so one layer of attention and 1,200 steps of 64 rows suffice.
-Other settings are as in `recall_zoology.py`, whose two layers of attention learn the pairs one after another.
+Other settings are as in `recall_zoology.py`, whose two layers of attention need three times as many steps.
 """
 
 from ml_collections import ConfigDict
