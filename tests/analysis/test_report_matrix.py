@@ -137,6 +137,7 @@ def test_a_published_page_has_the_positive_controls_and_no_ranks(folder):
     assert 'Positive controls' not in without
 
 
+@pytest.mark.long
 def test_a_cell_opens_its_runs_with_their_curves_and_commands(folder):
     page = matrix_report(folder, StudyQuestion()).files[0].read_text()
     opened = dict(re.findall(r'popover id="(cell-\d-\d)">(.*?)</ul>', page, re.S))
@@ -166,6 +167,7 @@ def test_the_curve_of_a_cell_has_a_line_for_each_seed_and_one_for_chance(tmp_pat
     assert '>40 steps<' in svg
 
 
+@pytest.mark.long
 def test_rows_are_filtered_by_the_levels_of_factors_and_by_state(tmp_path):
     for task in ('copying', 'parity'):
         write_task(tmp_path / task, {'gla,off': [0.5], 'gla,on': [0.6], 'lstm,on': [0.7]}, 0.1)
@@ -181,6 +183,7 @@ def test_rows_are_filtered_by_the_levels_of_factors_and_by_state(tmp_path):
     assert matrix(tmp_path, StudyQuestion()).levels == {}
 
 
+@pytest.mark.long
 def test_two_crossed_factors_have_a_picture_with_a_panel_for_each_task(tmp_path):
     scores = {'delta,off': [0.2, 0.3], 'delta,on': [0.9, 0.8], 'attention,off': [0.4, 0.5]}
     for task in ('recall', 'parity'):

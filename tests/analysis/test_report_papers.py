@@ -79,6 +79,7 @@ def test_papers_with_one_key_have_entries_of_their_own():
     ]
 
 
+@pytest.mark.long
 def test_a_report_cites_the_parts_that_differ(tmp_path):
     for number, use in enumerate(('position.rotary:Rotary', 'position.alibi:ALiBi', 'my_lab.position:Mine')):
         settings = config()
@@ -100,6 +101,7 @@ def test_a_report_cites_the_parts_that_differ(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_a_report_on_one_part_cites_none(tmp_path):
     files = {file.name: file.read_text() for file in report(write_study(tmp_path / 'heads')).files}
     assert 'references.bib' not in files

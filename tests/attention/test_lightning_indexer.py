@@ -124,7 +124,8 @@ def test_the_indexer_learns_by_its_loss_alone_and_nothing_else_does(pool):
     assert np.abs(of_loss[1]).max() == 0
 
 
-@pytest.mark.parametrize('pool', [1, pytest.param(2, marks=pytest.mark.long), 4])
+@pytest.mark.long
+@pytest.mark.parametrize('pool', [1, 2, 4])
 @pytest.mark.parametrize('later', range(1, T))
 def test_a_later_token_changes_no_choice_before_it(later, pool):
     """A block is scored only by queries that see all of it."""

@@ -136,6 +136,7 @@ def test_a_later_token_changes_no_choice_before_it(later):
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.long
 def test_the_choice_is_of_all_heads_of_a_group():
     """Else the keys of a group would have to be read once for each of its heads."""
     module = sparse()

@@ -35,7 +35,7 @@ def first_new(pair, place):
     return generate(*pair, [[7, 3]], GREEDY, place + 1, KEY)[0][place]
 
 
-MODELS = [*map(LONG, ('learned', 'hybrid')), 'rotary', 'windowed']
+MODELS = [*map(LONG, ('learned', 'hybrid', 'windowed')), 'rotary']
 
 
 @pytest.mark.parametrize('name', MODELS)
@@ -76,6 +76,7 @@ def test_a_text_ends_with_its_end_token_and_at_the_context(rotary):
         assert generate_drafted(model, params, draft, prompts, GREEDY, NEW, KEY, **given)[0] == [whole[:first]]
 
 
+@pytest.mark.long
 def test_a_draft_with_a_shorter_context_reads_the_whole_prompt(rotary):
     model, params = rotary
     short = model.copy(context_length=24)  # its chunks of a prompt are shorter
@@ -83,6 +84,7 @@ def test_a_draft_with_a_shorter_context_reads_the_whole_prompt(rotary):
     assert usage.kept == usage.drafted == 6
 
 
+@pytest.mark.long
 def test_only_drafted_tokens_that_a_text_has_room_for_are_counted(rotary):
     _, usage = generate_drafted(*rotary, Draft(*rotary, 4), [[7, 3]], GREEDY, 7, KEY)
     assert usage == DraftUsage(rounds=2, drafted=4 + 2, kept=4 + 2)

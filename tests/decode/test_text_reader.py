@@ -24,6 +24,7 @@ class Seq2Seq(nn.Module):
     context_length: int
 
 
+@pytest.mark.long
 def test_layers_of_an_encoder_are_the_means_of_its_token_vectors(encoder, words):
     model, params = encoder
     # As initialised: weights ten times as large magnify the rounding of another batch size.

@@ -105,6 +105,7 @@ def test_a_mean_is_over_tokens_and_not_over_padding(name):
     near(found[name][0, 3:], before[0, 3:])  # of the only row that has these tokens
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mixer', ['attention.mamba2:Mamba2', 'attention.rwkv7:RWKV7', 'attention.latent:Latent'])
 def test_a_mean_of_other_heads_is_over_tokens_too(mixer):
     sizes = {'rank': 8, 'rotated_width': 4, 'head_width': 4, 'value_width': 4, 'mask': {'use': 'ops.mask:Causal'}}

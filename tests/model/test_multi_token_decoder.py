@@ -77,6 +77,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('heads', HEADS)
 @pytest.mark.parametrize('mixer', [MIXER, GRU], ids=['attention', 'recurrent'])
 def test_without_its_heads_it_is_a_decoder(heads, mixer):
@@ -154,6 +155,7 @@ def test_a_head_sees_no_token_from_its_target_on(heads, mixer):
         assert differs[first]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mixer', [MIXER, GRU], ids=['attention', 'recurrent'])
 @pytest.mark.parametrize('heads', HEADS)
 def test_packed_documents_are_those_of_rows_of_their_own(heads, mixer):

@@ -50,6 +50,7 @@ def test_padding_is_not_read(before):
     np.testing.assert_array_equal(model.apply(params, other, context)['each'][:, real], y)
 
 
+@pytest.mark.long
 def test_inputs_without_positions_have_no_order_and_outputs_have_that_of_their_queries():
     model, params = drawn()
     y, moved = (model.apply(params, tokens)['each'] for tokens in (TOKENS, TOKENS[:, ::-1]))
@@ -58,6 +59,7 @@ def test_inputs_without_positions_have_no_order_and_outputs_have_that_of_their_q
     assert np.abs(model.apply(params, TOKENS.at[:, 4].set(0))['each'] - y)[:, 0].max() > 1e-3
 
 
+@pytest.mark.long
 def test_alike_latents_stay_alike_so_that_one_is_enough():
     model, params = drawn()
     one, _ = drawn(latents=1)

@@ -65,6 +65,7 @@ def learner_and_state(*fields):
     return learner, jax.jit(learner.init)(jax.random.key_data(jax.random.key(0)), batch), batch
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('more', [(), ('accumulate=2',)])
 def test_gradients_of_what_is_frozen_are_zero_and_those_of_the_rest_are_the_same(more):
     frozen = '^embedding|/query$|/ff/'

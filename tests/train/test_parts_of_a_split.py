@@ -14,6 +14,8 @@ from saccade.train.log.log import is_finished, read
 from saccade.train.loop import Options, train
 from saccade.train.seal import read_seal
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 PARITY = str(ROOT / 'experiments/diagnostics/parity.py')
 SMALL = ('model.width=16', 'batch_size=8', 'data.train=64', 'data.validation=32', 'eval_lengths=[64]')

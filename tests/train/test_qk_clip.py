@@ -103,7 +103,9 @@ def test_the_record_is_the_largest_product_of_an_allowed_pair(heads, mask):
     np.testing.assert_allclose(found, np.where(allowed, scores, 0).max((0, 2, 3)), rtol=1e-6)
 
 
-@pytest.mark.parametrize('name', MIXERS)
+@pytest.mark.parametrize(
+    'name', [pytest.param(name, marks=[] if name == 'grouped' else pytest.mark.long) for name in MIXERS]
+)
 def test_a_head_above_the_threshold_is_at_it_after_a_step_of_rate_zero_and_others_are_left_alone(name):
     spec = MIXERS[name]
     params, axes = initial(spec)
