@@ -4,6 +4,7 @@
 
 python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
 python launch/generate.py --workdir=runs/a --prompt="def " --samples=16 --paged --page_size=64
+python launch/generate.py --workdir=runs/a --prompt="def " --cache=int8
 python launch/generate.py --workdir=runs/a --prompt="def " --beams=4
 python launch/generate.py --workdir=runs/a --prompt="def " --draft=runs/small
 python launch/generate.py --init_from=DIR --chat
@@ -40,6 +41,9 @@ MIN_P = flags.DEFINE_float('min_p', 0.0, 'Minimum probability, as a share of the
 GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token.')
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of beam search; 0 samples.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
+CACHE = flags.DEFINE_enum(
+    'cache', 'exact', ('exact', 'int8'), 'Keys and values of the KV cache: as computed, or in int8, which rounds them.'
+)
 PAGED = flags.DEFINE_bool('paged', False, 'Keep the KV cache in pages; samples share the pages of the prompt.')
 PAGE_SIZE = flags.DEFINE_integer('page_size', 64, 'Tokens of a page of --paged.', 16, 256)
 PAGES = flags.DEFINE_integer('pages', None, 'Pages of the pool of --paged; default: enough for every sample.', 1)
@@ -91,7 +95,8 @@ def main(overrides: list[str]) -> None:
         samples, passes = diffuser.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
         _show(samples, {'passes': passes}, f'{STEPS.value} steps took {passes} forward passes')
         return
-    writer = Writer(trained.model, trained.params, trained.tokenizer, sampler, generation)
+    int8 = CACHE.value == 'int8'
+    writer = Writer(trained.model, trained.params, trained.tokenizer, sampler, generation, int8)
     if CHAT.value:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
             print(said, flush=True)
@@ -106,7 +111,8 @@ def main(overrides: list[str]) -> None:
         numbers, line = {'cache': asdict(usage) | {'bytes': usage.bytes}}, str(usage)
     elif DRAFT.value:
         small = open_trained(None, DRAFT.value, dtype=DTYPE.value)
-        drafter, count = Writer(small.model, small.params, small.tokenizer, sampler), DRAFT_TOKENS.value
+        drafter = Writer(small.model, small.params, small.tokenizer, sampler, int8=int8)
+        count = DRAFT_TOKENS.value
         samples, use = writer.write_drafted(PROMPT.value, key, drafter, count, MAX_TOKENS.value, SAMPLES.value)
         numbers, line = {'draft': asdict(use)}, str(use)
     else:
@@ -127,7 +133,7 @@ def _show(samples: 'Sequence[Continuation]', numbers: dict[str, Any], line: str)
 def _refuse_without_effect() -> None:
     """Raise a UserError for flags without an effect on the chosen decoding method."""
     if STEPS.value:
-        refuse_given('with --steps', CHAT, BEAMS, PAGED, DRAFT)
+        refuse_given('with --steps', CHAT, BEAMS, PAGED, DRAFT, CACHE)
     if not PAGED.value:
         refuse_given('without --paged', PAGE_SIZE, PAGES)
     if not DRAFT.value:

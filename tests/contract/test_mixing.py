@@ -34,6 +34,7 @@ from discovery import (
 from conformance import contracts
 from conformance.libraries.saccade import Mixer
 from saccade.analysis.catalogue.catalogue import KERNEL, can, in_multi_head
+from saccade.attention.cache import Cache, in_int8, rewrites
 from saccade.build import build
 from saccade.ops.term import RelativeKeys, Softcap
 from saccade.recurrent.mixer.newest_base import ReadsNewest
@@ -147,6 +148,28 @@ def test_steps_replay_the_whole(name, contract):
 def test_chunks_replay_a_sequence_padded_on_the_left(name):
     segments = contracts.padded_left(TOKENS)
     assert contracts.decoded(layer_of(name), TOKENS, CHUNKS, segments) <= contracts.FLOAT32
+
+
+@pytest.mark.long
+@those_that('cached')
+def test_a_kv_cache_in_int8_changes_little(subject):
+    apply = functools.partial(subject.module.apply, subject.params)
+    exact = apply(X[:, :1], T, method='init_state')
+    nodes = jax.tree.leaves(exact, is_leaf=lambda node: isinstance(node, Cache) or rewrites(node))
+    if not any(isinstance(node, Cache) for node in nodes):
+        with pytest.raises(UserError, match='no KV cache'):
+            in_int8(exact)
+        return
+    rounded = in_int8(exact)
+    for start, stop in ((0, 4), *((place, place + 1) for place in range(4, T))):
+        places = jnp.broadcast_to(jnp.arange(start, stop), (B, stop - start))
+        chunk, context = X[:, start:stop], LayerContext(places, jnp.ones_like(places))
+        wanted, exact = apply(chunk, context, exact, method='step')
+        found, rounded = apply(chunk, context, rounded, method='step')
+        assert jax.tree.structure(in_int8(exact)) == jax.tree.structure(rounded)
+        assert np.isfinite(found).all()
+        if rows(subject.spec).continuous:
+            assert np.abs(found - wanted).max() <= 0.1 * np.abs(wanted).max()
 
 
 @those_that('cached')

@@ -8,6 +8,9 @@ without a token (left padding of a short prompt, the tail of a finished row) hav
 Under a mask that reaches back R tokens, R + 1 slots form a ring buffer: a row's new token replaces its oldest, and
 decoding needs constant memory. Rows advance independently. A chunk of several tokens attends to the ring and to itself,
 and then the newest tokens of both become the ring.
+
+Keys and values may be kept in int8 (`in_int8`): each vector is rounded once, when it is written, and a step computes
+with the numbers of one layer at a time in their own dtype.
 """
 
 from collections.abc import Callable
@@ -19,9 +22,10 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.ops.int8 import Int8
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring
-from saccade.types import CachedKeys, Features, Keys, LayerContext, Mixed, Pairs, Queries, Values
+from saccade.types import CachedKeys, Features, Keys, LayerContext, Mixed, Pairs, Queries, State, UserError, Values
 
 _SLOT_AXES = {'k': 2, 'v': 2, 'features': 1, 'positions': 1, 'segments': 1}
 
@@ -69,12 +73,13 @@ class Cache(KVCache):
     Heads come before slots, the layout of a step's matrix products, so a one-token step does not copy the cache.
 
     Attributes:
+        k, v: as they are kept; `keys` and `values` return them as numbers.
         positions, segments: position and segment of the token in each slot; segment 0 for empty slots.
         filled: next slot to write; in a ring, the slot of the oldest token.
     """
 
-    k: Float[Array, 'B K S H']
-    v: Float[Array, 'B _ S _']
+    k: Float[Array, 'B K S H'] | Int8
+    v: Float[Array, 'B _ S _'] | Int8
     features: Features
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S']
@@ -93,9 +98,13 @@ class Cache(KVCache):
         positions, segments = (jnp.zeros((B, slots), jnp.int32) for _ in range(2))
         return cls(k, v, features, positions, segments, jnp.zeros(B, jnp.int32), **more)
 
+    def keys(self) -> Float[Array, 'B K S H']:
+        """Return the keys by slot."""
+        return _numbers(self.k)
+
     def values(self) -> Float[Array, 'B _ S _']:
         """Return the values by slot."""
-        return self.v
+        return _numbers(self.v)
 
     def whole(self) -> 'Cache':
         """Return the cache, whose slots are by row."""
@@ -170,7 +179,7 @@ class Cache(KVCache):
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(context.positions, self.positions) & same
         pairs = Pairs(context.positions, self.positions, allowed[:, None], scoring.scale, self.features)
-        return heads_first(self.k), heads_first(self.values()), pairs
+        return heads_first(self.keys()), heads_first(self.values()), pairs
 
     def write(
         self,
@@ -188,7 +197,9 @@ class Cache(KVCache):
 
         found = {}
         for (name, axis), new in zip(_SLOT_AXES.items(), chunk, strict=True):
-            found[name] = jax.tree.map(partial(put, axis), getattr(self, name), new)
+            kept = getattr(self, name)
+            new = Int8.of(new, kept.dtype) if isinstance(kept, Int8) else new
+            found[name] = jax.tree.map(partial(put, axis), kept, new)
         return self.replace(**found)
 
     def each(self, change: Callable[[int, Array], Array]) -> 'Cache':
@@ -223,6 +234,37 @@ class CompactCache(Cache):
         """Return the expanded keys and values of all slots, and their pairs with these tokens."""
         k, v, pairs = super().read(scoring, context)
         return *self.expand(k, v), pairs
+
+
+def in_int8(state: State) -> State:
+    """Return a decoding state whose KV caches keep keys and values in int8.
+
+    Raises:
+        UserError: it has none; those whose keys each step computes anew, and so would round again, do not count.
+    """
+
+    def kept(node: Any) -> Any:
+        if not is_cache(node):
+            return node
+        kept = {name: getattr(node, name) for name in ('k', 'v')}  # of latents v has no features
+        return node.replace(**{name: Int8.of(x, x.dtype) for name, x in kept.items() if x.shape[-1]})
+
+    def is_cache(node: Any) -> bool:
+        return isinstance(node, Cache)
+
+    nodes, structure = jax.tree.flatten(state, is_leaf=lambda node: is_cache(node) or rewrites(node))
+    if not any(map(is_cache, nodes)):
+        raise UserError('the model has no KV cache that can be in int8; decode without --cache')
+    return structure.unflatten(map(kept, nodes))
+
+
+def rewrites(node: Any) -> bool:
+    """Return True for a state with a KV cache whose keys each step changes."""
+    return getattr(node, 'rewrites', False)
+
+
+def _numbers(kept: Array | Int8) -> Array:
+    return kept.vectors() if isinstance(kept, Int8) else kept
 
 
 def heads_first(x: Array) -> Array:

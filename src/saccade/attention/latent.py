@@ -69,7 +69,7 @@ class LatentCache(Cache):
 
     def values(self) -> Array:
         """Return the values by slot, [B 1 S R]: the latents, which are the first R features of the keys."""
-        return self.k[..., : self.rank]
+        return self.keys()[..., : self.rank]
 
 
 class Latent(Layer):

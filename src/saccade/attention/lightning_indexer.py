@@ -163,7 +163,7 @@ class LightningIndexer(MultiHead):
         (q, k), weight = self._indexer(x, context)
         if state.index is not None:
             state = state.replace(index=state.index.append(k, k[..., :0], {}, context))
-            k = heads_first(state.index.whole().k)
+            k = heads_first(state.index.whole().keys())
         mask, chosen, S = scoring.mask, self.chosen, k.shape[1]
         if self.pool > 1:
             queries, keys = tokens_of(context, state.kv)
@@ -232,7 +232,7 @@ def complete(
     mask = ByPosition(scoring.mask, context.positions, slots.positions, aligned=False)
     mask &= SameSegment(context.numbered, slots.segments)
     scoring = kernel.complete(scoring, q.shape[-2], False).replace(mask=mask, features=slots.features)
-    return heads_first(slots.k), heads_first(slots.v), scoring, (context.positions, slots.positions), after
+    return heads_first(slots.keys()), heads_first(slots.values()), scoring, (context.positions, slots.positions), after
 
 
 def tokens_of(context: LayerContext, cache: KVCache | None) -> tuple[Tokens, Tokens]:

@@ -85,7 +85,7 @@ class MoBA(ScoreKernel):
         after = state.append(k, v, scoring.features, context)
         cache = after.whole()
         queries, slots = Tokens(context.positions, context.numbered), Tokens(cache.positions, cache.segments)
-        k, v = heads_first(cache.k), heads_first(cache.v)
+        k, v = heads_first(cache.keys()), heads_first(cache.values())
         places = self._chosen(kernel, q, k, queries, slots).places()
         chosen = ChosenTokens(places, queries.positions, slots.positions)
         return kernel.attend_to_tokens(q, k, v, scoring, chosen)[0], after

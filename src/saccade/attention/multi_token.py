@@ -120,7 +120,7 @@ class MultiToken(MultiHead):
         rows = context.replace(positions=newest.positions, segments=newest.segments)
         k, v, pairs = slots.read(scoring, rows)
         scoring = self._mixing(kernel.complete(scoring, q.shape[-2], False), newest.segments)
-        mixed, _ = kernel.attend_to_pairs(heads_first(newest.k), k, v, scoring, pairs)
+        mixed, _ = kernel.attend_to_pairs(heads_first(newest.keys()), k, v, scoring, pairs)
         mixed = jax.vmap(lambda row, at: row[at])(mixed, jnp.argsort(order, axis=-1)[:, -q.shape[1] :])
         return mixed, MultiTokenCache(kv, newest.newest(self._earlier))
 

@@ -192,7 +192,7 @@ class NativeSparse(MultiHead):
         """Attend in the three branches to the slots of a cache; return the concatenated outputs."""
         slots = cache.whole()
         keys = Tokens(slots.positions, slots.segments)
-        q, turned, (first_k, *ks), (first_v, *vs) = _split(q, heads_first(slots.k), heads_first(slots.v))
+        q, turned, (first_k, *ks), (first_v, *vs) = _split(q, heads_first(slots.keys()), heads_first(slots.values()))
         first, chosen = self._compressed(kernel, scoring, q, first_k, first_v, queries, keys)
         near = queries.newest(keys, jnp.minimum(queries.positions + 1, self.window), self.window)[:, None]
         others = (

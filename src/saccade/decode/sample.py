@@ -9,6 +9,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import accepted, generate
 from saccade.decode.generation import Generation
+from saccade.decode.int8_cache import Int8Cache
 from saccade.decode.paged import CacheUsage, Paging, generate_paged
 from saccade.decode.sampling import Sampler
 from saccade.decode.speculate import Draft, DraftUsage, generate_drafted
@@ -41,7 +42,8 @@ class ScoredContinuation(Continuation):
 class Writer:
     """Text generation by a language model.
 
-    Attributes: settings, generation settings of a Hugging Face folder; None for a run.
+    Attributes: settings, generation settings of a Hugging Face folder; None for a run. int8, to keep the KV cache in
+    int8 (`attention.cache:in_int8`).
 
     Raises:
         UserError: the model is not a language model; the message names its use.
@@ -52,10 +54,16 @@ class Writer:
     tokenizer: Tokenizer
     sampler: Sampler
     settings: Generation | None = None
+    int8: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, LanguageModel):
             raise UserError(refused(Part(type(self.model)), LanguageModel))
+
+    @property
+    def decoded(self) -> Model | Int8Cache:
+        """The model as it is decoded."""
+        return Int8Cache(self.model) if self.int8 else self.model
 
     @property
     def generation(self) -> Generation:
@@ -87,7 +95,7 @@ class Writer:
         """
         ids, max_tokens = self.laid_out(prompt, max_tokens)
         settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules, paging
-        rows, usage = generate_paged(self.model, self.params, samples * [ids], *settings)
+        rows, usage = generate_paged(self.decoded, self.params, samples * [ids], *settings)
         return [Continuation(self.text(ids, new), new) for new in rows], usage
 
     def write_drafted(
@@ -114,9 +122,9 @@ class Writer:
                 'the draft has another tokenizer: train both on the same one, with data.tokenizer as a file'
             )
         ids, max_tokens = self.laid_out(prompt, max_tokens)
-        draft = Draft(drafter.model, drafter.params, drafted)
+        draft = Draft(drafter.decoded, drafter.params, drafted)
         settings = self.sampler, max_tokens, key, self.generation.end, self.generation.rules
-        rows, usage = generate_drafted(self.model, self.params, draft, samples * [ids], *settings)
+        rows, usage = generate_drafted(self.decoded, self.params, draft, samples * [ids], *settings)
         return [Continuation(self.text(ids, new), new) for new in rows], usage
 
     def search(
@@ -132,13 +140,13 @@ class Writer:
         """
         ids, max_tokens = self.laid_out(prompt, max_tokens)
         beam = replace(beam, rules=self.generation.rules)
-        (found,) = generate_beams(self.model, self.params, [ids], beam, max_tokens, self.generation.end)
+        (found,) = generate_beams(self.decoded, self.params, [ids], beam, max_tokens, self.generation.end)
         return [ScoredContinuation(self.text(ids, new), new, score) for new, score in found[:samples]]
 
     def extend(self, prompts: list[list[int]], key: PRNGKey, max_tokens: int) -> list[list[int]]:
         """Return the new tokens of each row."""
         end, rules = self.generation.end, self.generation.rules
-        return generate(self.model, self.params, prompts, self.sampler, max_tokens, key, end, rules)
+        return generate(self.decoded, self.params, prompts, self.sampler, max_tokens, key, end, rules)
 
     def room(self, prompt: str, most: int) -> int:
         """Return the number of new tokens that fit the context after a prompt, from 1 to `most`."""

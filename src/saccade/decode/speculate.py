@@ -24,7 +24,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
-from saccade.attention.cache import Cache
+from saccade.attention.cache import Cache, rewrites
 from saccade.decode.generate import NO_TOKEN, after_prompts, laid_out
 from saccade.decode.loop import Step
 from saccade.decode.rules import FREE, TokenRules
@@ -252,7 +252,7 @@ def _batched(states: tuple[DecoderState, DecoderState]) -> tuple[DecoderState, D
 
 def _nodes(layers: Any) -> tuple[list[Any], Any]:
     """Return the nodes of states, and their structure: KV caches, states that change theirs, and other leaves."""
-    return jax.tree.flatten(layers, is_leaf=lambda node: isinstance(node, Cache) or getattr(node, 'rewrites', False))
+    return jax.tree.flatten(layers, is_leaf=lambda node: isinstance(node, Cache) or rewrites(node))
 
 
 def _rewindable(model: Any, params: Params, tokens: Tokens, capacity: int) -> tuple[bool, ...]:
