@@ -23,7 +23,9 @@ with other letters declares `decays=True`: taps of a depthwise convolution (whic
 and DeltaNet and in flash-linear-attention), embeddings of segment types and of modalities, trained memory.
 
 A parameter with an upper bound declares `most`. The optimizer clips it after each step, so the gradient at the bound is
-not zeroed. The declared text then is 'X D; decays' or '; at most 4.6'.
+not zeroed. A parameter that is computed in float32 declares this `dtype`, and is never rounded to the dtype of the
+computation: frequencies, logarithms of rates, gains. The declared text then is 'X D; decays', '; at most 4.6' or
+'N; in float32'.
 """
 
 import math
@@ -47,7 +49,7 @@ COPIES = ('L', 'E')
 WIDTHS, HEADS = frozenset('DHFR'), frozenset('NKG')  # of hidden features
 TABLES = (['V', 'D'], ['T', 'D'])  # embedding tables
 LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
-_DECAYS, _MOST = '; decays', '; at most '  # optional suffixes of the declared text, after the letters
+_DECAYS, _FLOAT32, _MOST = '; decays', '; in float32', '; at most '  # suffixes of the declared text, in this order
 
 _RECORDED: ContextVar[bool] = ContextVar('recorded', default=False)
 _DTYPE: ContextVar[Any] = ContextVar('dtype', default=None)
@@ -141,7 +143,8 @@ def parameter(
         value = module.param(name, init, *arguments)
         if _records(module):
             _check(module, name, axes, value)
-            module.put_variable(AXES, name, Axes(declaration(axes, decays, most)))
+            exact = dtype is not None and jnp.dtype(dtype) == jnp.float32
+            module.put_variable(AXES, name, Axes(declaration(axes, decays, most, exact)))
     dtype = _DTYPE.get() if dtype is None else dtype
     return value if dtype is None else value.astype(dtype)
 
@@ -195,9 +198,10 @@ def parameters(
     return module.param(name, make)
 
 
-def declaration(axes: str, decays: bool = False, most: float | None = None) -> str:
+def declaration(axes: str, decays: bool = False, most: float | None = None, in_float32: bool = False) -> str:
     """Return the declared text: axes and the optional suffixes of `parameter`."""
-    return f'{axes}{_DECAYS if decays else ""}{"" if most is None else f"{_MOST}{most!r}"}'
+    bound = '' if most is None else f'{_MOST}{most!r}'
+    return f'{axes}{_DECAYS if decays else ""}{_FLOAT32 if in_float32 else ""}{bound}'
 
 
 def letters_of(axes: str) -> list[str]:
@@ -215,6 +219,11 @@ def most_of(axes: str) -> float | None:
     """Return the declared upper bound of a parameter, or None."""
     bound = axes.partition(_MOST)[2]
     return float(bound) if bound else None
+
+
+def in_float32(axes: AxesByPath) -> frozenset[str]:
+    """Return the paths of the parameters that are computed in float32, whatever the dtype of the rest."""
+    return frozenset(path for path, declared in axes.items() if _FLOAT32 in declared)
 
 
 def copies_in(axes: str) -> int:

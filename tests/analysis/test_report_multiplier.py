@@ -98,6 +98,12 @@ def test_the_level_is_the_worse_final_value_and_is_reached_first_where_a_curve_c
     assert log_ratio(variant, baseline) == pytest.approx(math.log(math.sqrt(2 * 4) / 3))
 
 
+def test_a_run_that_comes_back_from_a_loss_that_is_not_finite_reaches_the_level_at_an_evaluation():
+    for lost in (math.inf, math.nan):
+        assert course(lost, 3, 2.5, 2).cost_to_reach(3.0) == 2
+        assert course(5, lost, 2.5, 2).cost_to_reach(3.0) == 3
+
+
 def test_nothing_is_said_where_the_level_was_reached_before_the_first_evaluation():
     assert log_ratio(course(2, 2, 2), course(1, 0.5, 0.2)) is None
     assert log_ratio(course(3, 2, 1), course(3, 3, 3)) is None

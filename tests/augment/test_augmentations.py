@@ -14,7 +14,7 @@ from saccade.augment.shift import Shift
 from saccade.ops.loss import cross_entropy
 from saccade.ops.masking import row_keys
 from saccade.task.classification import Classification
-from saccade.types import Augmentation, Part, UserError
+from saccade.types import IGNORED, Augmentation, Part, UserError
 
 B, SIDE = 64, 6
 IMAGES = jax.random.normal(jax.random.key(0), (B, SIDE, SIDE, 2))
@@ -110,6 +110,21 @@ def test_the_task_augments_in_training_alone_and_weighs_mixed_losses():
     plain = Classification().loss(_Sums(), {'scale': 1.0}, batch, key, train=False)
     evaluated = task.loss(_Sums(), {'scale': 1.0}, batch, key, train=False)
     np.testing.assert_array_equal(evaluated['loss'].mean(), plain['loss'].mean())
+
+
+def test_a_row_without_a_label_adds_nothing_to_the_row_that_it_is_mixed_into():
+    labels = jnp.asarray(BATCH['label']).at[0].set(IGNORED)
+    batch = BATCH | {'label': labels, 'positions': jnp.zeros((B, 1), int), 'segments': jnp.ones((B, 1), int)}
+    task, key = Classification(augment=(Part(Mixup),)), jax.random.key(7)
+    changed = Mixup()(row_keys(jax.random.fold_in(key, 0), batch['example']), batch)
+    logits, share = changed['images'].sum(axis=(1, 3))[:, :3], changed['share']
+    own, other = ((share, labels), (1 - share, changed['other_label']))
+    weights = [part * (labels != IGNORED) * (label != IGNORED) for part, label in (own, other)]
+    losses = [cross_entropy(logits, jnp.maximum(label, 0)) for _, label in (own, other)]
+    assert (weights[1] < (1 - share)).sum() == 2  # of the row itself, and of the one that it is mixed into
+    wanted = sum((part * loss).sum() for part, loss in zip(weights, losses, strict=True)) / sum(map(jnp.sum, weights))
+    found = task.loss(_Sums(), {'scale': 1.0}, batch, key, train=True)
+    np.testing.assert_allclose(found['loss'].mean(), wanted, rtol=1e-5)
 
 
 def test_an_augmentation_of_something_else_is_refused():

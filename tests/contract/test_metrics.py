@@ -121,6 +121,7 @@ CLASSES = SimpleNamespace(names=('a', 'b'))
 NUMBERS = {'logits': LOGITS[:, :1], 'example': EXAMPLES, 'value': np.array([1.0, 2.0, 4.0])}
 CLASSED = {'logits': LOGITS, 'example': EXAMPLES, 'label': LABELS}
 VECTORS = {'image': LOGITS, 'text': LOGITS, 'example': EXAMPLES}
+PAIRS = SimpleNamespace(rows=SimpleNamespace(texts=2 * (np.eye(3),), items=lambda rows: (rows, rows)))
 SPANS = SimpleNamespace(
     examples=EXAMPLES, gold=lambda number: ['a'], text=lambda *span: 'a', place=lambda *span: (0, 1)
 )
@@ -140,12 +141,12 @@ EVALUATIONS = {  # by the class of the task: tasks, predictions and a split
     Regression: (Regression(), NUMBERS, None),
     AbsoluteRegression: (AbsoluteRegression(), NUMBERS, None),
     CosineRegression: (CosineRegression(), NUMBERS, None),
-    Contrastive: (Contrastive(), VECTORS, None),
-    SigmoidContrastive: (SigmoidContrastive(), VECTORS, None),
+    Contrastive: (Contrastive(), VECTORS, PAIRS),
+    SigmoidContrastive: (SigmoidContrastive(), VECTORS, PAIRS),
     MultipleNegatives: (
         MultipleNegatives(),
         {'vectors': np.stack([LOGITS, LOGITS], axis=1), 'example': EXAMPLES},
-        None,
+        PAIRS,
     ),
     SpanQA: (SpanQA(), {'start': np.zeros((3, 4)), 'stop': np.zeros((3, 4))}, SPANS),
     Tagging: (Tagging(), TAGS, BIO),

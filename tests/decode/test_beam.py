@@ -16,6 +16,7 @@ from saccade.data.rows.pair_frame import PairFrame
 from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate
 from saccade.decode.greedy import Greedy
+from saccade.decode.rules import TokenRules
 from saccade.decode.sampling import Sampler
 from saccade.types import DecodingSearch, LayerContext, UserError
 
@@ -183,6 +184,16 @@ def test_groups_that_are_told_apart_begin_apart():
     assert all(len({text for text, _ in row}) == 1 for row in alike)
     for row in apart:
         assert len({text[:1] for text, _ in row}) == 4
+
+
+@pytest.mark.long
+def test_a_further_end_token_is_told_apart_too(log_p):
+    """The first group ends by the most likely token, and goes on with the second; the other group takes the third."""
+    for number, source in enumerate(SOURCES):
+        first, second, third = np.argsort(-log_p[tuple(source), ()])[:3].tolist()
+        beam = Beam(beams=2, groups=2, diversity=50.0, rules=TokenRules(ends=(first,)))
+        texts = {text[:1] for text, _ in found_by(beam)[number]}
+        assert texts == {(), () if END in (second, third) else (third,)}
 
 
 class Flat:

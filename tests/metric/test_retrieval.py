@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.data.rows.ragged import Ragged
-from saccade.metric.retrieval import ranks, retrieved
+from saccade.metric.retrieval import Distinct, ranks, retrieved
 from saccade.task import cosine_regression, multiple_negatives
 from saccade.types import UserError
 
@@ -17,6 +17,18 @@ def test_a_rank_counts_all_that_is_at_least_as_good():
     corpus = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.6, 0.8]])
     queries = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     assert ranks(queries, corpus, np.array([0, 3, 2])).tolist() == [1, 3, 2]
+
+
+def test_the_rank_is_that_of_the_best_relevant_text_among_those_that_are_not():
+    corpus = np.array([[0.9, 0.0], [0.8, 0.0], [0.7, 0.0], [0.6, 0.0]])
+    query = np.array([[1.0, 0.0]])
+    assert [ranks(query, corpus, [right]).tolist() for right in ([0, 1], [1, 2], [3, 2], [3])] == [[1], [2], [3], [4]]
+
+
+def test_rows_that_repeat_a_query_or_a_text_are_one():
+    found = Distinct.of(['a', 'b', 'a', 'c', 'a'], ['x', 'y', 'z', 'x', 'x'])
+    assert (found.queries, found.texts) == ([0, 1, 3], [0, 1, 2])
+    assert found.right == [[0, 2], [1], [0]]
 
 
 def test_recall_and_mean_reciprocal_rank_of_known_ranks():

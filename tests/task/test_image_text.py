@@ -105,9 +105,26 @@ def test_rows_spread_over_devices_give_the_loss_and_the_gradient_of_all(task):
         np.testing.assert_allclose(found, right, rtol=1e-4, atol=NEAR)
 
 
+def split_of(item):
+    return SimpleNamespace(rows=SimpleNamespace(items=lambda rows: tuple(zip(*map(item, rows), strict=True))))
+
+
+def test_any_caption_of_an_image_is_right_and_an_image_is_counted_once():
+    """As of COCO, whose images have five captions each, of which two are the same here."""
+    images, row = np.eye(8), np.arange(40)
+    close = images[row // 5] + 0.01 * np.random.default_rng(0).normal(size=(40, 8))
+    close[row % 5 == 1] = close[row % 5 == 0]
+    predictions = {'image': images[row // 5], 'text': close, 'example': np.where(row < 35, row, -1)}
+    found = Contrastive().evaluate(predictions, split_of(lambda row: (row // 5, row - (row % 5 == 1))))
+    assert {each.value for each in found.values()} == {1.0}
+    wrong = {**predictions, 'text': np.concatenate([np.roll(close[:35], 5, axis=0), close[35:]])}
+    found = Contrastive().evaluate(wrong, split_of(lambda row: (row // 5, row - (row % 5 == 1))))
+    assert found['image_to_text_recall_at_1'].value == found['text_to_image_recall_at_1'].value == 0.0
+
+
 def test_retrieval_is_measured_both_ways_and_without_padding():
     found = Contrastive().predict(Given(), {'weight': jnp.ones(2)}, batch())
-    measured = Contrastive().evaluate(jax.tree.map(np.asarray, found), SimpleNamespace())
+    measured = Contrastive().evaluate(jax.tree.map(np.asarray, found), split_of(lambda row: (row, row)))
     expected = logits(batch())
     for way, of in {'image_to_text': expected, 'text_to_image': expected.T}.items():
         rank = (of >= np.diag(of)[:, None]).sum(axis=-1)

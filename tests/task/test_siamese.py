@@ -93,11 +93,22 @@ def test_ranking_is_the_cross_entropy_of_the_right_text_among_all_second_and_thi
 def test_ranking_is_judged_among_the_texts_of_the_whole_split():
     vectors = unit(np.random.default_rng(3).normal(size=(300, 2, WIDTH)))
     example = np.where(np.arange(300) < 290, np.arange(300), -1)
-    found = MultipleNegatives().evaluate({'vectors': vectors, 'example': example}, SimpleNamespace())
+    split = SimpleNamespace(rows=SimpleNamespace(texts=2 * (np.arange(300)[:, None],)))
+    found = MultipleNegatives().evaluate({'vectors': vectors, 'example': example}, split)
     scores = vectors[:290, 0] @ vectors[:290, 1].T
     ranks = (scores >= np.diagonal(scores)[:, None]).sum(axis=-1)
     assert found['mrr'].value == pytest.approx((1 / ranks).mean())
     assert found['recall_at_5'].value == pytest.approx((ranks <= 5).mean())
+
+
+def test_all_second_texts_of_a_first_text_are_right_and_equal_ones_are_one_text():
+    vectors = np.stack(2 * [np.eye(4)[[0, 0, 1, 2]]], axis=1)
+    vectors[1, 1] = unit(np.array([0.9, 0.1, 0, 0]))
+    texts = np.array([[5], [5], [6], [7]]), np.array([[1], [2], [3], [4]])
+    predictions = {'vectors': vectors, 'example': np.arange(4)}
+    for second in (texts[1], np.array([[1], [1], [3], [4]])):
+        split = SimpleNamespace(rows=SimpleNamespace(texts=(texts[0], second)))
+        assert MultipleNegatives().evaluate(predictions, split)['mrr'].value == 1.0
 
 
 def test_the_triplet_loss_is_the_difference_of_euclidean_distances_over_a_margin():

@@ -178,7 +178,7 @@ class Beam:
             finished.append(pool.best(self._each))
             origins.append(found.origins + group * self._each)
             tokens.append(found.tokens)
-            taken = taken + self._counted(found, end, log_p.shape[-1])
+            taken = taken + self._counted(found, log_p.shape[-1])
         order = jnp.concatenate(origins, axis=1)
         return _Now(
             state=_reordered(state, order),
@@ -215,12 +215,12 @@ class Beam:
             tokens=written, counts=candidates.counts + 1, scores=jnp.where(ends, -jnp.inf, scores)
         ).at(on)
         among_best = jax.tree.map(lambda leaf: leaf[:, :K], ended)
-        return _Choice(kept, among_best, _picked(origins, on), _picked(tokens, on))
+        return _Choice(kept, among_best, _picked(origins, on), _picked(tokens, on), tokens[:, :K])
 
-    def _counted(self, found: '_Choice', end: Int[Array, 'B'], V: int) -> Float[Array, 'B V']:
-        """Count the hypotheses of a group that took each token at this step, including the end token."""
-        ended = (found.ended.scores > -jnp.inf).sum(axis=-1, keepdims=True)
-        return jax.nn.one_hot(found.tokens, V).sum(axis=1) + ended * jax.nn.one_hot(end, V)
+    def _counted(self, found: '_Choice', V: int) -> Float[Array, 'B V']:
+        """Count the hypotheses of a group that took each token at this step, including end tokens."""
+        ended = (found.ended.scores > -jnp.inf)[..., None] * jax.nn.one_hot(found.last, V)
+        return (jax.nn.one_hot(found.tokens, V) + ended).sum(axis=1)
 
     def _penalised(self, texts: Hypotheses, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Hypotheses:
         """Divide the scores by the length penalty; set the scores of rows outside `rows` to -inf."""
@@ -241,12 +241,16 @@ class Beam:
 
 @struct.dataclass
 class _Choice:
-    """Selection at a step. Attributes: live and ended hypotheses; beam and newest token of each live one."""
+    """Selection at a step.
+
+    Attributes: live and ended hypotheses; beam and newest token of each live one; last, the end token of each other.
+    """
 
     live: Hypotheses
     ended: Hypotheses
     origins: Int[Array, 'B K']
     tokens: Int[Array, 'B K']
+    last: Int[Array, 'B K']
 
 
 def generate_beams(

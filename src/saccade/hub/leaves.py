@@ -5,7 +5,7 @@
 import gc
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,11 +26,12 @@ class Leaves:
     Args:
         like: leaves by path, with a dtype and a sharding, which a parameter of the same path and shape takes.
         dtype: type of every other parameter, but for running statistics; these are on the default device.
+        exact: paths of parameters that are in float32 whatever the dtype.
     """
 
-    def __init__(self, like: Mapping[str, Any], dtype: str) -> None:
+    def __init__(self, like: Mapping[str, Any], dtype: str, exact: Container[str] = ()) -> None:
         self.arrays: dict[str, Array] = {}
-        self._like, self._dtype = like, dtype
+        self._like, self._dtype, self._exact = like, dtype, exact
 
     def put(self, path: str, shape: tuple[int, ...], index: tuple[int, ...], piece: np.ndarray) -> None:
         """Copy a parameter, or a slice of it, to the devices; afterwards the host's array is not needed.
@@ -41,7 +42,7 @@ class Leaves:
         """
         like = self._like.get(path)
         taken = like is not None and like.shape == shape
-        usual = 'float32' if is_statistic(path) else self._dtype
+        usual = 'float32' if path in self._exact or is_statistic(path) else self._dtype
         dtype, sharding = (like.dtype, getattr(like, 'sharding', None)) if taken else (usual, None)
         references = _references(piece)
         whole = self.arrays.pop(path, None)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
+from saccade.axes import AxesByPath, declared, in_float32, recorded_axes
 from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import CONFIG, TEMPLATE, Tokenizer, read_config
@@ -82,9 +83,10 @@ def load(path: str | Path, like: Mapping[str, Any] | None = None, dtype: str = '
     with _opened(path) as folder:
         config = _config_in(folder)
         family, settings, heads, spec = _described(config)
-        leaves = Leaves(like or {}, dtype)
+        shapes, axes = parameters_of(spec, family.inputs_of(settings))
+        leaves = Leaves(like or {}, dtype, in_float32(axes))
         with open_tensors(folder) as tensors:
-            place(tensors, family, shapes_of(spec, family.inputs_of(settings)), heads, leaves)
+            place(tensors, family, shapes, heads, leaves)
         return Pretrained(
             spec,
             unflatten_dict(leaves.arrays, sep='/'),
@@ -278,6 +280,13 @@ def _described(config: Mapping[str, Any]) -> tuple[Family, Settings, tuple[Head,
 
 def shapes_of(spec: dict[str, Any], inputs: tuple[Any, ...]) -> Shapes:
     """Return the shapes of the parameters of a spec by path, 'layers/pattern_0/mixer/query', without making any."""
+    return parameters_of(spec, inputs)[0]
+
+
+def parameters_of(spec: dict[str, Any], inputs: tuple[Any, ...]) -> tuple[Shapes, AxesByPath]:
+    """Return the shapes of the parameters of a spec, as `shapes_of`, and their declared axes."""
     model = build(spec, 'model')()
-    variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *jax.tree.map(jnp.asarray, inputs), False))
-    return {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}
+    with recorded_axes():
+        variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *jax.tree.map(jnp.asarray, inputs), False))
+    shapes = {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}
+    return shapes, declared(variables)

@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_matrix
 
+from saccade.metric.retrieval import Relevant, ranks_of
+
 _ROUNDING = 1e-12  # two cosines that differ by less are equal up to the order of summation
 
 Texts = Sequence[np.ndarray]  # token ids of each text
@@ -24,10 +26,10 @@ def similarities(first: Texts, second: Texts, vocabulary: int) -> Float[np.ndarr
     return np.asarray(_counts(first, vocabulary).multiply(_counts(second, vocabulary)).sum(axis=1))[:, 0]
 
 
-def ranks(queries: Texts, corpus: Texts, vocabulary: int) -> Int[np.ndarray, '_']:
-    """Return the rank (from 1) of the corpus text with the same index as the query among the corpus, for each query."""
+def ranks(queries: Texts, corpus: Texts, right: Relevant, vocabulary: int) -> Int[np.ndarray, '_']:
+    """Return the rank of the best of each query's relevant texts among the corpus, as `metric.retrieval:ranks`."""
     cosines = (_counts(queries, vocabulary) @ _counts(corpus, vocabulary).T).toarray()
-    return (cosines - np.diagonal(cosines)[:, None] > -_ROUNDING).sum(axis=-1)
+    return ranks_of(cosines, right, _ROUNDING)
 
 
 def _counts(texts: Texts, vocabulary: int) -> csr_matrix:

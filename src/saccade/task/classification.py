@@ -89,8 +89,11 @@ class Classification(ReadsHead):
         if 'other_label' not in rows:
             return totals
         pairs = (labels, rows['share']), (rows['other_label'], 1 - rows['share'])
-        mixed = sum(scored(logits, label, counts * share, smoothing)['loss'].total for label, share in pairs)
-        return totals | {'loss': Total(mixed, counts.sum())}
+        one, other = (
+            scored(logits, jnp.maximum(label, 0), counts * share * (label != IGNORED), smoothing)['loss']
+            for label, share in pairs
+        )
+        return totals | {'loss': Total(one.total + other.total, one.weight + other.weight)}
 
     def _augmented(self, forward: Forward, batch: Batch) -> Batch:
         reads = forward.model.reads

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Array
 
-from saccade.metric.retrieval import ranks, retrieved
+from saccade.metric.retrieval import Distinct, ranks, retrieved
 from saccade.task.base import Forward, TaskBase, context_of
 from saccade.types import Batch, Estimate, ImageTextModel, LayerContext, Metric, Params, PRNGKey
 
@@ -41,11 +41,16 @@ class ImageText(TaskBase):
         return {'image': found.image, 'text': found.text, 'example': batch['example']}
 
     def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return retrieval metrics over the whole split, from images to captions and the reverse."""
+        """Return retrieval metrics over the whole split, from images to captions and the reverse.
+
+        An image with several captions is one image, all of whose captions are right, and equal captions are one.
+        """
         there = predictions['example'] >= 0
         image, text = predictions['image'][there], predictions['text'][there]
-        return {
-            f'{way}_{name}': each
-            for way, (queries, corpus) in zip(WAYS, ((image, text), (text, image)), strict=True)
-            for name, each in retrieved(ranks(queries, corpus, np.arange(len(corpus)))).items()
-        }
+        items = split.rows.items(predictions['example'][there].tolist())
+        found = {}
+        for way, vectors, ids in zip(WAYS, ((image, text), (text, image)), (items, items[::-1]), strict=True):
+            distinct = Distinct.of(*ids)
+            at = ranks(vectors[0][distinct.queries], vectors[1][distinct.texts], distinct.right)
+            found |= {f'{way}_{name}': each for name, each in retrieved(at).items()}
+        return found

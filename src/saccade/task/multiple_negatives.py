@@ -11,7 +11,7 @@ third texts if examples are triplets. Cost: B² D. With `config.accumulate` the 
 Two examples of a batch with the same second text count as negatives of each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from einops import rearrange
 from jaxtyping import Array
 
 from saccade.metric.bag_of_words import ranks as bag_of_words_ranks
-from saccade.metric.retrieval import ranks, retrieved
+from saccade.metric.retrieval import Distinct, ranks, retrieved
 from saccade.ops.similarity import normalised
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
@@ -73,12 +73,24 @@ class MultipleNegatives(Siamese):
         return {'vectors': normalised(vectors), 'example': batch['example']}
 
     def evaluate(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
-        """Return retrieval metrics: the second text of each example among all second texts of the split."""
-        vectors = predictions['vectors'][predictions['example'] >= 0]
-        return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))
+        """Return retrieval metrics: the second texts of each first text among all second texts of the split.
+
+        Equal texts are one text.
+        """
+        there = predictions['example'] >= 0
+        vectors, distinct = predictions['vectors'][there], _distinct(split, predictions['example'][there].tolist())
+        return retrieved(ranks(vectors[distinct.queries, 0], vectors[distinct.texts, 1], distinct.right))
 
 
 def bag_of_words(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that compares texts by the tokens they have in common."""
     first, second, *_ = validation.rows.texts
-    return {name: each.value for name, each in retrieved(bag_of_words_ranks(first, second, vocabulary)).items()}
+    distinct = _distinct(validation, range(len(first)))
+    queries, corpus = [first[row] for row in distinct.queries], [second[row] for row in distinct.texts]
+    found = bag_of_words_ranks(queries, corpus, distinct.right, vocabulary)
+    return {name: each.value for name, each in retrieved(found).items()}
+
+
+def _distinct(split: Any, rows: Sequence[int]) -> Distinct:
+    """Return the distinct first and second texts of rows, by their tokens."""
+    return Distinct.of(*([texts[row].tobytes() for row in rows] for texts in split.rows.texts[:2]))

@@ -22,8 +22,7 @@ from saccade.train.config import PREFIX, overridden
 from saccade.train.declared import declared
 from saccade.train.digests import prepare, prepare_again, prepare_other
 from saccade.train.experiment import Experiment, cache_folder
-from saccade.train.initial import Initial
-from saccade.train.learner import cast
+from saccade.train.initial import Initial, in_dtype
 from saccade.train.predicting import class_names
 from saccade.train.scales import scales_of
 from saccade.train.start import require_architecture, start_from
@@ -262,7 +261,7 @@ def with_task_metrics(
     Raises:
         UserError: `evaluate` returns a value other than an estimate.
     """
-    task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
+    task, model, params = experiment.task(), experiment.model(), in_dtype(params, experiment.dtype, experiment)
     known = declared(experiment).metrics.items()
     found = replace(found, units={name: each.unit for name, each in known if each.unit})
     if not isinstance(task, Evaluator):
@@ -371,7 +370,7 @@ def baseline_of(
 
 def _scorer(experiment: Experiment, params: Params) -> Callable[[Rows], Any]:
     task, model = experiment.task(), experiment.model()
-    params = cast(params, experiment.dtype)
+    params = in_dtype(params, experiment.dtype, experiment)
 
     @jax.jit
     def score(params: Any, rows: Any) -> Any:

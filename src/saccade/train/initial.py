@@ -15,8 +15,9 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array
 
-from saccade.axes import AxesByPath, declared, recorded_axes
+from saccade.axes import AxesByPath, declared, in_float32, recorded_axes
 from saccade.train.experiment import Experiment
+from saccade.train.learner import cast
 from saccade.train.optimizer import path_of
 from saccade.train.scales import rescaled, scales_of
 from saccade.types import Params, PRNGKey, UserError
@@ -101,6 +102,12 @@ def _recorded(model: Any) -> tuple[Any, list[dict[str, Any]]]:
 def param_shapes(experiment: Experiment) -> Params:
     """Return the shapes of the initial parameters: the model's, and those added by the task."""
     return Initial.of(experiment).shapes
+
+
+def in_dtype(params: Params, dtype: str, experiment: Experiment) -> Params:
+    """Return the parameters of an experiment's model in a computation dtype; see `train.learner:cast`."""
+    exact = frozenset() if dtype == 'float32' else in_float32(Initial.of(experiment).axes)  # a trace takes seconds
+    return cast(params, dtype, exact)
 
 
 def run_param_shapes(experiment: Experiment) -> Params:

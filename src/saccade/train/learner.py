@@ -18,7 +18,7 @@ Schedule-free training takes gradients between the trained parameters z and thei
 Defazio et al. 2024, "The Road Less Scheduled", https://arxiv.org/abs/2405.15682. Here the weight decay is of z.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -78,6 +78,7 @@ class Learner:
         adapter: derives the model's parameters from the trained ones.
         place: gathers the model's parameters, in the computation dtype, where they are used.
         axes: declared axes of each parameter of a state, by path, as 'D -> N H'.
+        exact: paths of the model's parameters that keep float32, as in `axes.in_float32`.
         frozen: paths of parameters that the optimizer does not change, whose gradients are 0 and cost nothing.
         scales: numbers that are arguments of compiled programs, by config path; see `train.scales`.
         rescaled: returns the fields of the learner that depend on given scales.
@@ -96,6 +97,7 @@ class Learner:
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
     axes: AxesByPath = field(default_factory=dict)
+    exact: frozenset[str] = frozenset()
     frozen: frozenset[str] = frozenset()
     scales: Scaled = field(default_factory=dict)
     rescaled: Callable[[Scaled], Mapping[str, Any]] = lambda scales: {}
@@ -210,7 +212,7 @@ class Learner:
 
     def _cast(self, params: Params) -> Params:
         # Merge before rounding: in bfloat16 a small update of a large weight would be lost.
-        return self.place(cast(self.adapter.merged(params), self.dtype))
+        return self.place(cast(self.adapter.merged(params), self.dtype, self.exact))
 
     def _point(self, state: TrainState) -> Params:
         """Return the parameters that gradients are of: between the trained ones and their schedule-free average."""
@@ -261,7 +263,9 @@ def _moved(old: Array, new: Array, share: Any) -> Array:
     return old + share * (new - old)
 
 
-def cast(params: Params, dtype: str) -> Params:
-    """Return parameters in the computation dtype."""
-    # Statistics keep their dtype: in bfloat16 a small update of a large one would be lost.
-    return each_leaf(params, lambda path, leaf: leaf if is_statistic(path) else leaf.astype(dtype))
+def cast(params: Params, dtype: str, exact: Container[str]) -> Params:
+    """Return parameters in the computation dtype, but for statistics and those whose paths are in `exact`.
+
+    In bfloat16 a small update of a large statistic would be lost, and a frequency of 97.4 would be 97.5.
+    """
+    return each_leaf(params, lambda path, leaf: leaf if path in exact or is_statistic(path) else leaf.astype(dtype))

@@ -178,7 +178,9 @@ def state_bytes(learner: Learner, params: Params) -> int | None:
         return None
 
     def init(params: Params) -> Any:
-        return model.apply({'params': cast(params, learner.dtype)}, tokens, model.context_length, method='init_state')
+        return model.apply(
+            {'params': cast(params, learner.dtype, learner.exact)}, tokens, model.context_length, method='init_state'
+        )
 
     try:
         state = jax.eval_shape(init, params)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from saccade.decode.predict import Predictor, Unanswered, require_predictive
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment
-from saccade.train.learner import cast
+from saccade.train.initial import in_dtype
 from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
@@ -41,8 +41,8 @@ def predictive_run(path: str) -> PredictiveModel:
 
     def opened(which: str, rows: int) -> Predictor:
         trained = open_run(path, which)
-        params, names = cast(trained.params, experiment.dtype), class_names(experiment, workdir)
-        data = experiment.data()
+        params = in_dtype(trained.params, experiment.dtype, experiment)
+        data, names = experiment.data(), class_names(experiment, workdir)
         return Predictor(experiment.task(), data, trained.model, params, trained.processor, names, rows)
 
     return PredictiveModel(experiment.data(), opened)

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import PyTree
 
+from saccade.axes import in_float32
 from saccade.build import fields
 from saccade.nearest import nearest
 from saccade.ops.flops import model_flops
@@ -50,7 +51,7 @@ def make_learner(experiment: Experiment) -> Learner:
         optimizer = adapter.optimizer(partial(made['optimizer'](), schedule, **settings), shapes)
         return made | {'optimizer': optimizer, 'task': made['task']()}
 
-    scales, optimizer = scales_of(experiment), experiment.optimizer()
+    scales, optimizer, initial = scales_of(experiment), experiment.optimizer(), Initial.of(experiment)
     return Learner(
         model=experiment.model(),
         schedule=schedule,
@@ -58,10 +59,11 @@ def make_learner(experiment: Experiment) -> Learner:
         accumulate=experiment.accumulate,
         adapter=adapter,
         axes=axes,
+        exact=in_float32(initial.axes),
         frozen=optimizer.frozen(shapes, **settings) if isinstance(optimizer, Optimizer) else frozenset(),
         scales=scales,
         rescaled=of,
-        initial=Initial.of(experiment),
+        initial=initial,
         **of(scales),
     )
 

@@ -24,8 +24,7 @@ from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import ranking
 from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
-from saccade.train.initial import param_shapes, run_param_shapes
-from saccade.train.learner import cast
+from saccade.train.initial import in_dtype, param_shapes, run_param_shapes
 from saccade.train.log.provenance import changed_code
 from saccade.train.process.given import DTYPES
 from saccade.train.workdir import Workdir, absolute
@@ -110,7 +109,7 @@ def open_trained(
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
     if workdir or not is_hub(init_from):
         trained = open_run(workdir or init_from, which)
-        return replace(trained, params=cast(trained.params, dtype))
+        return replace(trained, params=in_dtype(trained.params, dtype, Experiment.of(trained.config)))
     require_latest(init_from, which)
     pretrained = hub.load(init_from, dtype=dtype)
     tokenizer, model = pretrained.open_tokenizer(), build(pretrained.spec, 'model')()

@@ -63,6 +63,8 @@ class Course:
         if first == 0:
             return None
         ends = self.metric[first - 1], self.metric[first]
+        if not math.isfinite(ends[0]):  # a run that diverged and came back
+            return float(self.cost[first])
         share = (ends[0] - level) / (ends[0] - ends[1])
         return float(np.exp(np.interp(share, (0, 1), np.log(self.cost[first - 1 : first + 1]))))
 

@@ -111,7 +111,8 @@ class Tuning:
         """Return True if a setting has the lowest or the highest of the tried values of a field."""
         leaves = self._settings(variant)
         for path in leaves.get(setting, {}):
-            values = {name: found[path] for name, found in leaves.items() if isinstance(found.get(path), int | float)}
+            given = {name: found.get(path) for name, found in leaves.items()}
+            values = {name: value for name, value in given.items() if type(value) in (int, float)}  # True is no number
             lowest, highest = min(values.values(), default=0), max(values.values(), default=0)
             if path != ('seed',) and lowest < highest and values.get(setting) in (lowest, highest):
                 return True

@@ -70,6 +70,11 @@ class CaptionRows:
         """Return a row of padding."""
         return blank(self.frame, self.processor)
 
+    def items(self, rows: Sequence[int]) -> tuple[list[str], list[bytes]]:
+        """Return what identifies the image and the caption of rows: the place of the image, and the tokens read."""
+        captions = [self.frame.row(self.tokens[row])['tokens'].tobytes() for row in rows]
+        return [self.images.place(row) for row in rows], captions
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CaptionSplit(Split):

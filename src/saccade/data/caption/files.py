@@ -32,7 +32,7 @@ class CaptionFiles(CaptionedBase):
         path: the table, or a folder with train.csv and validation.csv, or another of the endings of records.
         image: column of an image's path.
         caption: column of its caption.
-        validation: fraction of the rows to hold out, if there is no table for it.
+        validation: fraction of the images to hold out, with all their captions, if there is no table for it.
     """
 
     path: str
@@ -41,7 +41,8 @@ class CaptionFiles(CaptionedBase):
     validation: HeldOut = 0.1
 
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
-        found = open_records(None, self.path, cache, self.validation, (self.image, self.caption))
+        columns = self.image, self.caption
+        found = open_records(None, self.path, cache, self.validation, columns, by=(self.image,))
         splits = {name: self._split(records) for name, records in found.splits.items()}
         sizes = [[path.stat().st_size for path in split.images.paths] for split in splits.values()]
         return splits, digest(found.digest, sizes)
