@@ -26,8 +26,6 @@ from saccade.train.process.terminal import printable
 from saccade.types import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from saccade.decode.search import Index, SearchCorpus, SentenceEncoder
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -89,7 +87,7 @@ def _answer(encoder: 'SentenceEncoder', index: 'Index', corpus: 'SearchCorpus', 
             print(printable('\n'.join(lines)), flush=True)
 
 
-def _measure(encoder: 'SentenceEncoder', index: 'Index', queries: list[str], right: 'np.ndarray') -> None:
+def _measure(encoder: 'SentenceEncoder', index: 'Index', queries: list[str], right: list[list[int]]) -> None:
     from saccade.metric.retrieval import RECALLS, ranks, retrieved
 
     found = ranks(encoder.encode(queries), index.vectors, right)

@@ -12,6 +12,7 @@ folders or of the data, unless --classes is given.
 """
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 from absl import flags
@@ -89,7 +90,11 @@ def _labelled(path: str) -> tuple['ImageSource', 'np.ndarray', tuple[str, ...]]:
         raise UserError(
             f'--classes: {len(CLASSES.value)} names given, but there are {len(names)} classes: {listed(names)}'
         )
-    return images, labels, tuple(CLASSES.value or names)
+    given = tuple(CLASSES.value or names)
+    if given != names:
+        pairs = ', '.join(f'{there}: {name}' for there, name in zip(names, given, strict=True))
+        print(printable(f'the names of the classes, in their order: {pairs}'), file=sys.stderr)
+    return images, labels, given
 
 
 def _classify(zero_shot: 'ZeroShot', images: 'ImageFiles') -> None:

@@ -18,6 +18,8 @@ def get_config() -> ConfigDict:
     image, text = Size(width=384, layers=12, heads=6), Size(width=256, layers=6, heads=4)
 
     config = dual_encoder(dict(use='task.contrastive:Contrastive'), inputs, image, text, shared=256)
+    config.model.image.embed.embed.bias = False  # both as in CLIP, whose family `launch/export.py` writes
+    config.model.image.embedding_norm = config.model.image.norm.to_dict()
     config.steps = 20_000
     config.batch_size = 256
     config.dtype = 'bfloat16'

@@ -153,3 +153,26 @@ def test_a_missing_image_is_named_with_its_line(table, tmp_path):
 def test_a_missing_column_is_named(table, tmp_path):
     with pytest.raises(UserError, match='title'):
         files(table, caption='title').prepare(tmp_path / 'cache')
+
+
+def own_captions(folder, rows):
+    for name in {name for name, _ in rows}:
+        Image.new('RGB', (4, 4)).save(folder / name)
+    (folder / 'captions.csv').write_text('image,caption\n' + ''.join(f'{name},{caption}\n' for name, caption in rows))
+    return CaptionFiles(
+        path=str(folder / 'captions.csv'), images=Part(ImageProcessor, (('size', (4, 4)),)), tokenizer=WORDS,
+        context_length=LENGTH, validation=0.3,
+    )  # fmt: skip
+
+
+def test_all_captions_of_an_image_are_in_one_split(tmp_path):
+    data = own_captions(tmp_path, [(f'{number % 12}.png', f'caption {number}') for number in range(60)])
+    splits = data.prepare(tmp_path / 'cache').splits
+    places = {name: {*split.rows.items(range(len(split.rows)))[0]} for name, split in splits.items()}
+    assert len(places['train']) + len(places['validation']) == 12
+    assert len(splits['validation'].rows) == 5 * len(places['validation']) > 0
+
+
+def test_an_empty_caption_is_refused_with_its_place(tmp_path):
+    with pytest.raises(UserError, match=r'captions\.csv, line 3: the caption is empty'):
+        own_captions(tmp_path, [('0.png', 'a'), ('1.png', ' '), ('2.png', 'b')]).prepare(tmp_path / 'cache')

@@ -238,3 +238,10 @@ def test_classes_and_numbers_may_be_written_in_json_or_not(tmp_path):
 @KINDS
 def test_it_is_data(tmp_path, kind):
     assert isinstance(part(tmp_path, kind), Data)
+
+
+def test_a_class_that_only_another_split_has_is_named(tmp_path):
+    dev = [{'text': 'a b', 'label': name} for name in (*NAMES, 'new')]
+    words = "the training split has 3: bad, fine, good; 'new' is only in validation: give files for both splits"
+    with pytest.raises(UserError, match=words):
+        part(write(tmp_path, dev=dev), classes=4).prepare(tmp_path / 'cache')

@@ -404,3 +404,16 @@ def test_strings_of_a_column(tmp_path):
     assert list(strings(found.splits['validation'], 'a')) == ['c']
     with pytest.raises(UserError, match=r"train\.jsonl, line 2: 'a' is not text, but 1"):
         list(strings(found.splits['train'], 'a'))
+
+
+@pytest.mark.parametrize(
+    ('first', 'told'),
+    [('sentence\tlabel', True), ('good film\tlabel', False), ('sentence\t1', False), ('sentence\tgood', False)],
+)
+def test_a_header_that_is_read_as_a_record_is_told(first, told, tmp_path, caplog):
+    (tmp_path / 'train.tsv').write_text(f'{first}\na film\tgood\nno film\tbad\n')
+    assert len(read_records(tmp_path / 'train.tsv', ('0', '1'))) == 3
+    assert ('line 1: is read as a record' in caplog.text and "0 is 'sentence', 1 is 'label'" in caplog.text) == told
+    caplog.clear()
+    read_records(tmp_path / 'train.tsv', tuple(first.split('\t')))
+    assert not caplog.text

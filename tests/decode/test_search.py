@@ -127,7 +127,14 @@ def test_right_texts_are_named_by_their_line_or_themselves(corpus, tmp_path):
     (tmp_path / 'pairs.tsv').write_text('first\t1\nsecond\tc d\n\nthird\t7\n')
     queries, right = labelled_pairs(tmp_path / 'pairs.tsv', corpus)
     assert queries == ['first', 'second', 'third']
-    assert right.tolist() == [0, 2, 4]
+    assert right == [[0], [2], [4]]
+
+
+def test_all_lines_with_the_right_text_are_right(tmp_path):
+    (tmp_path / 'corpus.txt').write_text('a b\nc\na b\n')
+    (tmp_path / 'pairs.tsv').write_text('first\ta b\nsecond\t3\n')
+    _, right = labelled_pairs(tmp_path / 'pairs.tsv', SearchCorpus.read(tmp_path / 'corpus.txt'))
+    assert right == [[0, 2], [0, 2]]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ from saccade.hub.describe import describe
 from saccade.hub.export import Format, Source, export
 from saccade.hub.family import ONE_TEXT, families, find_family
 from saccade.hub.load import load, spec_of
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.initial import Initial, shapes_by_path
 from saccade.types import Part, UserError
 
 TOWER = {
@@ -286,6 +289,24 @@ def test_a_model_with_a_parameter_that_no_tensor_of_the_family_holds_is_refused(
     with pytest.raises(UserError, match='lossy has no place for the parameter norm/bias, of shape'):
         export(Source(*made(GPT2)), tmp_path / 'out', Format('lossy'))
     assert not (tmp_path / 'out').exists()
+
+
+def test_the_nearest_family_is_of_the_same_kind_and_there_is_none_for_a_model_of_no_family():
+    """A bidirectional encoder of texts is near no decoder and no reader of images."""
+    experiments = Path(__file__).parents[2] / 'experiments'
+    for name, words in {
+        'pairs/sentence_bert': r'nearest is modernbert, but (?!.*\.(embed|mask) is )',
+        'translation/dates_recurrent': r'^no family of Hugging Face holds a model like model\.recurrent_seq2seq:',
+    }.items():
+        run = Experiment.of(load_config(str(experiments / f'{name}.py'), []))
+        with pytest.raises(UserError, match=words):
+            describe(run.model, shapes_by_path(Initial.of(run).own), {})
+
+
+@pytest.mark.long
+def test_clip_on_ones_own_captions_is_held_by_its_family():
+    run = Experiment.of(load_config(str(Path(__file__).parents[2] / 'experiments/pairs/captions.py'), []))
+    assert describe(run.model, shapes_by_path(Initial.of(run).own), {}).config['model_type'] == 'clip'
 
 
 def test_a_named_family_says_what_it_lacks(tmp_path):

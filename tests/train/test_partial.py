@@ -120,7 +120,8 @@ def test_a_part_of_the_run_is_taken_by_its_name(untrained_run):
         (Part(only, (('match', 'types'),)), ('model.types=0',), 'finds no parameter of the model in init_from'),
         (Part(only, (('match', '('),)), (), r"config.adapt: '\(' is not a regular expression"),
         (Part(body, (('heads', '('),)), (), r"config.adapt: '\(' is not a regular expression"),
-        (None, (), r'another architecture: masked_head/bias is \(264,\) in it, absent in this model'),
+        (None, (), r'masked_head/bias is \(264,\) in it, absent in this model; --config.adapt=.*partial:body'),
+        (None, ('model.width=24',), r'embedding is .* in this model; --config.inherit=model'),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(pretrained, adapt, fields, words):

@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, read_records
-from saccade.data.corpus.records import RecordSource, strings
+from saccade.data.corpus.records import RecordSource, resolved, strings
 from saccade.data.dataset_base import BySplit, DatasetBase, DatasetSource
 from saccade.data.processor_base import ProcessorBase
 from saccade.data.split import Split
@@ -70,8 +70,9 @@ class LabelledFilesBase(LabelledBase):
         self.processor()  # refused before any data is read
 
     def read(self, path: Path) -> FileRecords:
-        """Read a file of records, each with the path of an example."""
-        return read_records(path, tuple(self.inputs.values()))
+        """Read a file of records, each with the path of an example, relative to the folder of the file."""
+        (column,) = self.inputs.values()
+        return resolved(read_records(path, (column,)), column)
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: ProcessorBase) -> Split:
         """Return the rows of files whose classes are unknown. Args: names, of the classes.

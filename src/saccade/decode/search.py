@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from saccade.data.cache import DIGESTS, cached
 from saccade.data.corpus.files import content_of, decoded
@@ -258,29 +258,31 @@ def _clear(folder: Path, facts: Mapping[str, Any]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def labelled_pairs(path: Path, corpus: SearchCorpus) -> tuple[list[str], Int[np.ndarray, '_']]:
+def labelled_pairs(path: Path, corpus: SearchCorpus) -> tuple[list[str], list[list[int]]]:
     """Read queries with their relevant texts: lines of a query, a tab, and the text or its line number.
 
     Returns:
-        The queries, and the index of each relevant text in the corpus, from 0.
+        The queries, and for each the indices of its text in the corpus, from 0: of all lines that are equal.
 
     Raises:
         UserError: a line has another form, or its text is not in the corpus.
     """
-    by_line = {str(line): number for number, line in enumerate(corpus.lines)}
-    by_text = {text: number for number, text in reversed([*enumerate(corpus.texts)])}
+    by_text: dict[str, list[int]] = {}
+    for number, text in enumerate(corpus.texts):
+        by_text.setdefault(text, []).append(number)
+    by_line = {str(line): by_text[text] for line, text in zip(corpus.lines, corpus.texts, strict=True)}
     queries, right = [], []
     for line, text in enumerate(decoded(content_of(path), path).split('\n'), start=1):
         if not text.strip():
             continue
         query, tab, wanted = text.partition('\t')
-        number = by_text.get(wanted.strip(), by_line.get(wanted.strip()))
+        numbers = by_text.get(wanted.strip(), by_line.get(wanted.strip()))
         if not tab:
             raise UserError(f'{path}, line {line}: has no tab between a query and the right text or its line number')
-        if number is None:
+        if numbers is None:
             raise UserError(f'{path}, line {line}: {wanted.strip()!r} is no text and no line number of {corpus.path}')
         queries.append(query.strip())
-        right.append(number)
+        right.append(numbers)
     if not queries:
         raise UserError(f'{path}: holds no pairs')
-    return queries, np.array(right)
+    return queries, right

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Description of a model of ours as one of Hugging Face: its family, its architecture, its config.json."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,10 @@ from saccade.ops.statistic import is_record
 from saccade.types import Part, UserError
 
 _SHOWN = 3  # fields of a message that do not fit
+
+
+# Fields without which a model is of another kind: a decoder is no near encoder, and a reader of images none of text.
+_KIND = re.compile(r'(^config\.model|\.embed|\.mask) is ')
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,8 @@ class _Candidate:
     def rank(self) -> tuple[int | float, ...]:
         """Lowest for the family that fits with the fewest settings, else for the one that the most fields fit."""
         if self.misses:
-            return 2, -self.fits / (self.fits + len(self.misses)), len(self.misses)
+            other_kind = sum(_KIND.search(miss) is not None for miss in self.misses)
+            return 2, other_kind, -self.fits / (self.fits + len(self.misses)), len(self.misses)
         return bool(self.family.like), len(self.settings)
 
     def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,6 +98,8 @@ def describe(
         _candidate(name, each, model, shapes, tokens, ending) for name, each in found.items() if family in (None, name)
     ]
     best = min(candidates, key=lambda each: each.rank)
+    if best.misses and family is None and best.misses[0].startswith(f'config.model is {model.name},'):
+        raise UserError(f'no family of Hugging Face holds a model like {model.name}')
     if best.misses:
         more = f'; and {len(best.misses) - _SHOWN} more' if len(best.misses) > _SHOWN else ''
         raise UserError(

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from saccade.data.image.rows import ImageFiles
+from saccade.data.image.tokenizer import TokenizerAndImages
 from saccade.data.pipeline import eval_batches
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.embed import TextLayout
@@ -18,6 +21,7 @@ from saccade.decode.predict import PlacedRecords
 from saccade.decode.translator import Translator
 from saccade.embed.patch import PatchEmbedding
 from saccade.inside.inspection import first_batches
+from saccade.paths import expanded
 from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained
 from saccade.train.translating import pair_frame
@@ -117,6 +121,9 @@ def _validation_image(workdir: str, number: int) -> Batch:
 
 def _image_file(trained: Trained, experiment: Experiment, image: str) -> Batch:
     data = experiment.data()
+    if isinstance(trained.processor, TokenizerAndImages):
+        files = ImageFiles([expanded(image)])
+        return {'images': jnp.asarray(trained.processor.images(files[0], files.place(0)))[None]}
     inputs = getattr(data, 'inputs', {})
     if 'image' not in inputs:
         name = Part(type(data)).name

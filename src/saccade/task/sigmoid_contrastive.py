@@ -11,13 +11,13 @@ and under the backend `pmap` the captions are passed around the devices: see `op
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from saccade.ops.sigmoid_pairs import sigmoid_pairs
 from saccade.task.base import IN_BATCH, Forward
 from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import has_example
-from saccade.types import Batch, Count, Metric, Total
+from saccade.types import Batch, Count, ImageTextModel, Metric, PRNGKey, Total, UserError
 
 __all__ = ['SigmoidContrastive']
 
@@ -37,6 +37,19 @@ class SigmoidContrastive(ImageText):
 
     mixes_rows: ClassVar[str] = 'the captions and images that are paired'
     reports: ClassVar[tuple[Metric, ...]] = IN_BATCH
+
+    def inputs(self, model: ImageTextModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """Return the arguments of the model's `init`, after the key.
+
+        Raises:
+            UserError: the model's logits have no bias.
+        """
+        if getattr(model, 'logit_bias', 0.0) is None:
+            raise UserError(
+                'task.sigmoid_contrastive:SigmoidContrastive: the logits need a bias; set '
+                '--config.model.logit_bias=-10 --config.model.logit_scale=10'
+            )
+        return super().inputs(model, key, batch)
 
     def across(self, axis: str) -> 'SigmoidContrastive':
         """Return the task for a batch whose rows are sharded over a device axis."""

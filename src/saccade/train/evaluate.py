@@ -365,7 +365,13 @@ def baseline_of(
         return None
     split = prepared.splits[name]
     found = experiment.baseline(train or prepared.splits['train'], split, vocabulary_of(experiment, prepared.processor))
-    return evaluation(step, 'baseline', split, {'loss': found} if isinstance(found, float) else found)
+    found = {'loss': found} if isinstance(found, float) else found
+    if not found.keys() & declared(experiment).metrics.keys():
+        _LOG.warning(
+            'config.baseline: %s measures %s, none of which the task does; set --config.baseline=None',
+            experiment.baseline.name, ', '.join(found),
+        )  # fmt: skip
+    return evaluation(step, 'baseline', split, found)
 
 
 def _scorer(experiment: Experiment, params: Params) -> Callable[[Rows], Any]:

@@ -3,6 +3,7 @@
 """Start of a training from the weights of another model: a run or a Hugging Face directory (`init_from`, `adapt`)."""
 
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,6 +40,9 @@ class Start:
             f'weights     {len(self.taken)} parameters loaded',
             *(f'            {kind}: {", ".join(paths)}' for kind, paths in names.items() if paths),
         ]
+
+
+HEADS = r'(^|/)(\w+_head/|head(_bias)?$)'  # paths of heads, and of the output layer of a language model
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,16 @@ def _adapted(
         params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
     params = _with_records(params, asked)
     there = shapes_by_path(params)
-    for name in sorted(there.keys() | asked.keys()):
-        if there.get(name) != asked.get(name):
-            raise UserError(
-                f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} in it, '
-                f'{asked.get(name, "absent")} in this model; --config.inherit=model takes the model from there'
-            )
-    return params
+    other = [name for name in sorted(there.keys() | asked.keys()) if there.get(name) != asked.get(name)]
+    if not other:
+        return params
+    only_heads = all(re.search(HEADS, name) for name in other)
+    way = """--config.adapt="{'use': 'train.init.partial:body'}" takes all but the heads"""
+    raise UserError(
+        f'config.init_from={path}: another architecture: {other[0]} is {there.get(other[0], "absent")} in it, '
+        f'{asked.get(other[0], "absent")} in this model; '
+        f'{way if only_heads else "--config.inherit=model takes the model from there"}'
+    )
 
 
 def _with_records(params: Params, asked: Mapping[str, tuple[int, ...]]) -> Params:

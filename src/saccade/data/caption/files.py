@@ -52,4 +52,8 @@ class CaptionFiles(CaptionedBase):
         for number, path in enumerate(paths):
             if not path.is_file():
                 raise UserError(f'{records.place(number)}: there is no image {path}')
-        return CaptionedImages.of(ImageFiles(paths), [*strings(records, self.caption)])
+        captions = [*strings(records, self.caption)]
+        for number, caption in enumerate(captions):
+            if not caption.strip():
+                raise UserError(f'{records.place(number)}: the caption is empty; fill it in, or leave the image out')
+        return CaptionedImages.of(ImageFiles(paths), captions)

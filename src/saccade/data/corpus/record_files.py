@@ -21,6 +21,7 @@ import hashlib
 import io
 import itertools
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,8 @@ from saccade.data.corpus.files import content_of, decoded
 from saccade.nearest import listed
 from saccade.paths import missing
 from saccade.types import UserError
+
+_LOG = logging.getLogger(__name__)
 
 Record = Mapping[str, Any]
 Numbered = Iterator[tuple[int, Record]]
@@ -110,6 +113,14 @@ def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
     numbered = list(FORMATS[format_of(path)](decoded(content, path), path, columns))
     if not numbered:
         raise UserError(f'{path}: has no records')
+    if _unnamed(columns) and _is_header([record for _, record in numbered], columns):
+        told = ', '.join(f'{number} is {numbered[0][1][number]!r}' for number in columns)
+        _LOG.warning(
+            '%s, line 1: is read as a record, since columns are given by number; if it is a header, give the '
+            'names: column %s',
+            path,
+            told,
+        )
     name = digest(format_of(path), hashlib.sha256(content).hexdigest(), _unnamed(columns))
     return FileRecords(path, name, [record for _, record in numbered], [line for line, _ in numbered])
 
@@ -177,6 +188,13 @@ def fields_of(row: list[str], names: Sequence[str], place: str) -> list[str]:
     if len(row) != len(names):
         raise UserError(f'{place}: {len(row)} fields, but the first line has {len(names)}')
     return row
+
+
+def _is_header(records: Sequence[Record], columns: Sequence[str]) -> bool:
+    """Return True if each field of the first record is one word, which no other record has in that column."""
+    first, *rest = records
+    words = all(isinstance(first[column], str) and first[column].isidentifier() for column in columns)
+    return bool(rest) and words and not any(record[column] == first[column] for column in columns for record in rest)
 
 
 def _unnamed(columns: Sequence[str]) -> bool:

@@ -214,3 +214,13 @@ def _plain(feature: Any, value: Any) -> Any:
     if isinstance(feature, tfds.features.ClassLabel):
         return feature.int2str(number) if number >= 0 else None
     return number
+
+
+def resolved(records: FileRecords, column: str) -> FileRecords:
+    """Return the records with paths of files that do not depend on the working directory.
+
+    Raises:
+        UserError: a path is not text.
+    """
+    paths = [str(records.path.parent / expanded(path)) for path in strings(records, column)]
+    return replace(records, records=[{**record, column: path} for record, path in zip(records, paths, strict=True)])

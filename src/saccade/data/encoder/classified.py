@@ -38,9 +38,10 @@ class Classified(Examples):
         return super()._key, self.classes, *(self.names or ())
 
     def _labels_by_split(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
-        names = Names.of(self._labels(records.splits['train']), self.classes, self.names)
+        labels = {split: list(self._labels(source)) for split, source in records.splits.items()}
+        names = Names.of(labels['train'], self.classes, self.names, labels)
         return {
-            split: {'label': names.numbers(list(self._labels(source)), source.place), 'names': np.array(names.known)}
+            split: {'label': names.numbers(labels[split], source.place), 'names': np.array(names.known)}
             for split, source in records.splits.items()
         }
 

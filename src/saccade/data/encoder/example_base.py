@@ -141,7 +141,7 @@ class Examples(FromRecords):
     def _tokens(self, records: RecordSource, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
         texts = [encoded(list(strings(records, column)), tokenizer) for column in self._columns]
         for index in np.flatnonzero(self.frame(tokenizer).empty(*(lengths for _, lengths in texts))):
-            raise UserError(f'{records.place(int(index))}: the text has no tokens, and the tokenizer adds none to it')
+            raise UserError(f'{records.place(int(index))}: a text has no tokens; fill it in, or leave the example out')
         arrays: dict[str, np.ndarray] = {}
         for number, (tokens, lengths) in enumerate(texts):
             arrays |= {f'tokens{number}': tokens, f'lengths{number}': lengths}

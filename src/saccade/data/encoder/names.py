@@ -4,8 +4,9 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,17 @@ class Names:
     known: tuple[str, ...]
 
     @classmethod
-    def of(cls, labels: Iterable[str], classes: int, given: tuple[str, ...] | None = None) -> 'Names':
+    def of(
+        cls,
+        labels: Iterable[str],
+        classes: int,
+        given: tuple[str, ...] | None = None,
+        elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> 'Names':
         """Return the given names, or the sorted distinct names of labels.
+
+        Args:
+            elsewhere: labels of the other splits, for messages.
 
         Raises:
             UserError: their number differs from `classes`, or two are equal.
@@ -33,6 +43,12 @@ class Names:
                 raise UserError(f'data.names: {_listed(given)}: must be {classes} different names, as data.classes')
             return cls(given)
         known = tuple(sorted(set(labels)))
+        rare = [(label, split) for split, there in elsewhere.items() for label in sorted({*there} - {*known})]
+        if len(known) < classes and rare:
+            raise UserError(
+                f'data.classes: {classes}, but the training split has {len(known)}: {_listed(known)}; '
+                f"'{rare[0][0]}' is only in {rare[0][1]}: give files for both splits, each with examples of every class"
+            )
         if len(known) != classes:
             raise UserError(
                 f'data.classes: {classes}, but the training split has {len(known)}: {_listed(known)}; '

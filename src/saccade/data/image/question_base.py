@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from saccade.data.corpus.record_files import FileRecords, read_records
-from saccade.data.corpus.records import RecordSource, strings
+from saccade.data.corpus.records import RecordSource, resolved, strings
 from saccade.data.corpus.squad import Inquiry
 from saccade.data.dataset_base import BySplit
 from saccade.data.encoder.questions import QuestionsBase, QuestionSplit, QuestionWindows
@@ -103,7 +103,7 @@ class ImageQuestionsBase(QuestionsBase):
 
     def read(self, path: Path) -> FileRecords:
         """Read a file of records. Paths of images are relative to the file's folder."""
-        return resolved(read_records(path, tuple(self.inputs.values())))
+        return resolved(read_records(path, tuple(self.inputs.values())), 'image')
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: TokenizerAndImages) -> QuestionSplit:
         """Return questions without answers, each in the rows of its context.
@@ -132,14 +132,3 @@ def _seen(split: QuestionSplit, images: ImageSource, processor: TokenizerAndImag
 
 def _black(processor: ImageProcessor) -> Row:
     return {'images': np.zeros(processor.shape, np.float32)}
-
-
-def resolved(records: FileRecords) -> FileRecords:
-    """Return the records with image paths that do not depend on the working directory.
-
-    Raises:
-        UserError: the path of an image is not text.
-    """
-    folder = records.path.parent
-    paths = [str(folder / expanded(path)) for path in strings(records, 'image')]
-    return replace(records, records=[{**record, 'image': path} for record, path in zip(records, paths, strict=True)])

@@ -14,8 +14,8 @@ from pathlib import Path
 from saccade.data.cache import digest
 from saccade.data.corpus.question import Answer, Question
 from saccade.data.corpus.record_files import FileRecords
-from saccade.data.corpus.records import open_records, strings
-from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase, resolved
+from saccade.data.corpus.records import open_records, resolved, strings
+from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase
 from saccade.data.image.rows import ImageFiles
 from saccade.types import HeldOut, UserError
 
@@ -37,7 +37,7 @@ class ImageQuestionFiles(ImageQuestionsBase):
     def _open(self, cache: Path) -> ImageInquiry:
         columns = (*self.inputs.values(), 'answer')
         opened = open_records(None, self.path, cache, self.validation, columns, by=('image',))
-        records = {name: resolved(found) for name, found in opened.splits.items()}
+        records = {name: resolved(found, 'image') for name, found in opened.splits.items()}
         return ImageInquiry(
             {name: _questions(found) for name, found in records.items()},
             digest({name: found.digest for name, found in records.items()}, self.validation),

@@ -32,8 +32,8 @@ class StackedFrame:
         return _stacked([self.frame.row(text) for text in texts])
 
     def empty(self, *lengths: np.ndarray) -> np.ndarray:
-        """Return True for each example with a text whose row has no token. Args: tokens of each text, [examples]."""
-        return np.any([self.frame.empty(each) for each in lengths], axis=0)
+        """Return True for each example with a text without a token. Args: tokens of each text, [examples]."""
+        return np.any([each == 0 for each in lengths], axis=0)
 
     def padding(self) -> Row:
         """Return rows of padding."""

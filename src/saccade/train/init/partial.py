@@ -17,7 +17,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.axes import letters_of
 from saccade.train.optimizer import finds
-from saccade.train.start import Wanted
+from saccade.train.start import HEADS, Wanted
 from saccade.types import Params, UserError
 
 __all__ = ['body', 'encoder', 'nothing', 'only', 'teacher']
@@ -25,7 +25,7 @@ __all__ = ['body', 'encoder', 'nothing', 'only', 'teacher']
 Places = Mapping[str, Wanted]
 
 
-def body(params: Params, wanted: Places, /, heads: str = r'(^|/)(\w+_head/|head(_bias)?$)') -> Params:
+def body(params: Params, wanted: Places, /, heads: str = HEADS) -> Params:
     """Take all but the heads and the output layer of a language model.
 
     Of a head of the same name the hidden layer is taken too, as BERT's pooler is fine-tuned.
