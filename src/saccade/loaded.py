@@ -8,46 +8,57 @@ model.generate('def ', max_tokens=50)
 model.translate('The house is small.')            of an encoder-decoder
 model.fill('The [MASK] sat.')                     of a masked language model, or a denoising encoder-decoder
 model.embed('Return the value.').vectors          [T D], one per token
+model.encode(['A film like no other.'])           [1 D], one per text
 model.predict('A film like no other.').label
 model.run_with_cache('The cat sat', names='layers.*.mixer.pattern')
 model.run_with_patch('The cat sat', {'layers.3.mixer.heads.2': 0.0})
 model.attention('The cat sat').show()
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import numpy as np
+from jaxtyping import Float
 
+from saccade.data.image.rows import ImageFiles
 from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.decode.batches import COMPARED
 from saccade.decode.embed import Embedded, Embedder
 from saccade.decode.fill import Filler
 from saccade.decode.generation import Generation
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import Output
 from saccade.decode.sample import Writer
+from saccade.decode.zero_shot import ZeroShot
 from saccade.inside.activations import Activations, Inside
 from saccade.inside.attention import maps_of
 from saccade.inside.interventions import edits_of
 from saccade.inside.maps import Explored
 from saccade.inside.reading import Reading, read_image, read_text
+from saccade.paths import expanded
 from saccade.train.predictive_folder import INPUTS, predictive_of
+from saccade.train.searching import sentence_encoder
 from saccade.train.trained import Trained, open_trained
 from saccade.train.translating import LENGTH_PENALTY, open_gap_filler, translator_of
-from saccade.types import Params, Seq2Seq, UserError
+from saccade.train.zero_shot import open_zero_shot
+from saccade.types import ImageTextModel, Params, Seq2Seq, UserError
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """Trained model in Python.
 
-    Attributes: path of the run or of the Hugging Face directory; which checkpoint; trained, the opened model.
+    Attributes: path of the run or of the Hugging Face directory; which checkpoint; trained, the opened model; dtype of
+    its parameters.
     """
 
     path: str
     which: str
     trained: Trained = field(repr=False)  # thousands of lines of weights
+    dtype: str = 'float32'
 
     @property
     def model(self) -> Any:
@@ -153,6 +164,32 @@ class Loaded:
         layer = -1 if layer is None and self.trained.folder is None else layer
         return Embedder(self.model, self.params, self.tokenizer, layer).embed(text)
 
+    def encode(self, texts: Sequence[str]) -> Float[np.ndarray, '_ D']:
+        """Return one vector for each text, as `launch/search.py` and `launch/zero_shot.py` compare.
+
+        It is that of the head for sentences, of the pooling of a directory of sentence-transformers, or the mean of the
+        last layer; of a model of images and texts, that of its text encoder.
+
+        Raises:
+            UserError: the model reads no texts, or one text is given instead of several.
+        """
+        if isinstance(texts, str):
+            raise UserError('texts: must be several, as a list; for one text give [text]')
+        if isinstance(self.model, ImageTextModel):
+            return self._zero_shot().texts(list(texts))
+        return sentence_encoder(self.trained).encode(list(texts))
+
+    def encode_images(self, paths: Sequence[str]) -> Float[np.ndarray, '_ D']:
+        """Return one unit vector for each image file, to be compared with those of `encode`.
+
+        Raises:
+            UserError: the model does not compare images with texts, or a file is missing or no image.
+        """
+        return self._zero_shot().images(ImageFiles([expanded(path) for path in paths]))
+
+    def _zero_shot(self) -> ZeroShot:
+        return open_zero_shot(self.path, self.which, COMPARED, self.dtype)
+
     def predict(self, text: str, **more: str) -> Output:
         """Return the prediction for one example: a class, a number, tags or an answer.
 
@@ -252,4 +289,4 @@ def load(path: str, which: str = 'latest', dtype: str = 'float32') -> Loaded:
     Raises:
         UserError: the path is neither, or cannot be used.
     """
-    return Loaded(path, which, open_trained(init_from=path, which=which, dtype=dtype))
+    return Loaded(path, which, open_trained(init_from=path, which=which, dtype=dtype), dtype)

@@ -73,6 +73,22 @@ def test_it_embeds_a_text(encoder):
         model.generate('the')
 
 
+def test_it_gives_one_vector_of_norm_1_for_each_text(encoder):
+    model = saccade.load(str(encoder))
+    texts = ['the model reads', 'a cat', 'the model reads']
+    vectors = model.encode(texts)
+    assert vectors.shape == (3, 16)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(vectors[0], vectors[2], rtol=1e-5)
+    tokens = model.embed('a cat').vectors
+    mean = np.mean(tokens, axis=0)
+    np.testing.assert_allclose(vectors[1], mean / np.linalg.norm(mean), atol=1e-5)
+    with pytest.raises(UserError, match=r'does not compare images with texts|no images'):
+        model.encode_images(['a.png'])
+    with pytest.raises(UserError, match='texts: must be several'):
+        model.encode('a cat')
+
+
 LISTS = """
 from saccade.loaded import Loaded
 from saccade.types import UserError

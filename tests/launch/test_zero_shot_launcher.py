@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import saccade
 from saccade.train.log.log import read
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +91,25 @@ def test_classes_of_siglip_have_probabilities_of_their_own(runner, folder, tmp_p
         found.append(json.loads(done.stdout)['classes']['a red square'])
     assert 0 < found[0] < 1
     assert found[1] == pytest.approx(found[0], abs=1e-5)
+
+
+def test_vectors_of_images_and_texts_classify_as_the_launcher_does(run, runner, folder):
+    image, classes = folder / 'a red square/0.png', ['a red square', 'a blue circle']
+    done = runner.run('zero_shot', f'--workdir={run}', f'--image={image}', f'--classes={",".join(classes)}', '--json')
+    model = saccade.load(str(run))
+    images, texts = model.encode_images([str(image)]), model.encode(classes)
+    np.testing.assert_allclose(np.linalg.norm(texts, axis=-1), 1, rtol=1e-5)
+    scale, _ = model.model.apply({'params': model.params}, method='logit_line')
+    logits = float(scale) * images @ texts.T
+    shares = np.exp(logits[0]) / np.exp(logits[0]).sum()
+    assert json.loads(done.stdout)['classes'] == pytest.approx(dict(zip(classes, shares, strict=True)), abs=1e-4)
+
+
+def test_names_given_for_folders_are_shown_next_to_them(run, runner, folder):
+    flags = f'--workdir={run}', f'--folder={folder}', '--classes=one,two', '--template={}'
+    done = runner.run('zero_shot', *flags)
+    assert done.returncode == 0, done.stderr
+    assert 'in their order: a blue square: one, a red square: two' in done.stderr
 
 
 def test_images_are_classified_by_names_alone(run, runner, folder):

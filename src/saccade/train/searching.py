@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from saccade.decode.batches import ENCODED
 from saccade.decode.search import Index, SearchCorpus, SentenceEncoder, open_index, sentence_vectors
 from saccade.paths import expanded
 from saccade.train.trained import Trained, open_trained
@@ -48,13 +49,24 @@ def open_search(asked: SearchOptions, corpus: SearchCorpus) -> tuple[SentenceEnc
     if not (asked.index or asked.workdir):
         raise UserError('give --index=FOLDER: no index is stored in a Hugging Face directory')
     trained = open_trained(asked.workdir, asked.init_from, asked.which, asked.dtype).only(asked.part)
-    read = partial(sentence_vectors, pool=trained.sentence.pool, unit=trained.sentence.unit)
-    encoder = SentenceEncoder(
-        trained.model, trained.params, trained.tokenizer, asked.rows, read, trained.sentence.length
-    )
+    encoder = sentence_encoder(trained, asked.rows)
     default = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
     folder = expanded(asked.index) if asked.index else default
     return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
+
+
+def sentence_encoder(trained: Trained, rows: int = ENCODED) -> SentenceEncoder:
+    """Return the encoder of texts of a trained model: its head for sentences, the pooling of its folder, or a mean.
+
+    Args:
+        rows: texts in a batch.
+
+    Raises:
+        UserError: the model reads no texts by itself.
+    """
+    settings = trained.sentence
+    read = partial(sentence_vectors, pool=settings.pool, unit=settings.unit)
+    return SentenceEncoder(trained.model, trained.params, trained.tokenizer, rows, read, settings.length)
 
 
 def model_digest(trained: Trained) -> str:
