@@ -180,7 +180,7 @@ class Loaded:
         return sentence_encoder(self.trained).encode(list(texts))
 
     def encode_images(self, paths: Sequence[str]) -> Float[np.ndarray, '_ D']:
-        """Return one unit vector for each image file, to be compared with those of `encode`.
+        """Return one unit vector for each image file, to be compared with the vectors of `encode`.
 
         Raises:
             UserError: the model does not compare images with texts, or a file is missing or no image.

@@ -3,6 +3,7 @@
 """Images with captions: drawn shapes, tables of one's own, the frames of captions, and the processor of both."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,3 +177,17 @@ def test_all_captions_of_an_image_are_in_one_split(tmp_path):
 def test_an_empty_caption_is_refused_with_its_place(tmp_path):
     with pytest.raises(UserError, match=r'captions\.csv, line 3: the caption is empty'):
         own_captions(tmp_path, [('0.png', 'a'), ('1.png', ' '), ('2.png', 'b')]).prepare(tmp_path / 'cache')
+
+
+def test_images_without_captions_are_rows_and_paths_are_relative_to_the_file(tmp_path, monkeypatch):
+    data = own_captions(tmp_path, [(f'{number}.png', f'caption {number}') for number in range(12)])
+    prepared = data.prepare(tmp_path / 'cache')
+    (tmp_path / 'new.csv').write_text('image\n3.png\n4.png\n')
+    monkeypatch.chdir('/')
+    split = data.unanswered(data.read(tmp_path / 'new.csv'), (), prepared.processor)
+    assert [split.rows.images.place(row) for row in range(2)] == [str(tmp_path / name) for name in ('3.png', '4.png')]
+    row = split.rows[1]
+    assert row['images'].shape == (4, 4, 3)
+    assert row['segments'].sum() == 2  # of the special tokens around a caption
+    with pytest.raises(UserError, match=r'new\.csv: has no column'):
+        replace(data, image='file').read(tmp_path / 'new.csv')

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image captioning: what a batch of images and captions becomes, and what the loss depends on."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.task.captioning import as_pairs
+from saccade.decode.greedy import Greedy
+from saccade.task.captioning import Captioning, as_pairs
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.types import Part
 
 SMALL = ('model.decoder.width=16', 'model.decoder.layers=1', 'data.train=40', 'data.validation=6', 'data.unseen=6')
 
@@ -58,3 +62,16 @@ def test_the_loss_reads_the_image_and_predictions_are_compared_with_the_captions
     assert task.loss(model, params, batch, jax.random.key(1), False)['loss'].weight == targets
     found = task.evaluate(jax.device_get(task.predict(model, params, batch)), split)
     assert found.keys() == {'exact_match', 'bleu'}
+
+
+def test_an_image_file_gets_the_text_of_its_tokens():
+    split = SimpleNamespace(text=lambda ids: ' '.join(map(str, ids)))
+    predictions = {
+        'tokens': np.array([[4, 5, 0], [6, 7, 8], [9, 9, 9]]),
+        'counts': [2, 3, 1],
+        'row': np.array([0, 1, -1]),
+    }
+    found = [*Captioning(search=Part(Greedy), metrics=()).outputs(predictions, split)]
+    assert [each.caption for each in found] == ['4 5', '6 7 8']
+    assert found[0].lines({'image': 'a.png'}) == ['a.png  4 5']
+    assert found[0].record() == {'caption': '4 5'}

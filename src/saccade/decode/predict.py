@@ -72,7 +72,7 @@ def require_predictive(task: Task, data: Any) -> None:
     if not isinstance(task, Predictive):
         then = list(getattr(task, 'then', {}).values())
         better = f'; it is for {then[0].partition(" {")[0]}' if then else ''
-        raise UserError(f'a run of {Part(type(task)).name} predicts no class, number, tags or answer{better}')
+        raise UserError(f'a run of {Part(type(task)).name} predicts no class, number, tags, answer or caption{better}')
     if not isinstance(data, Unanswered):
         raise UserError(f'config.data, {Part(type(data)).name}, does not support predictions for new examples')
 

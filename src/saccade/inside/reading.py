@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float
 
 from saccade.data.image.rows import ImageFiles
-from saccade.data.image.tokenizer import TokenizerAndImages
 from saccade.data.pipeline import eval_batches
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.embed import TextLayout
@@ -121,7 +120,7 @@ def _validation_image(workdir: str, number: int) -> Batch:
 
 def _image_file(trained: Trained, experiment: Experiment, image: str) -> Batch:
     data = experiment.data()
-    if isinstance(trained.processor, TokenizerAndImages):
+    if isinstance(trained.model, ImageTextModel):
         files = ImageFiles([expanded(image)])
         return {'images': jnp.asarray(trained.processor.images(files[0], files.place(0)))[None]}
     inputs = getattr(data, 'inputs', {})

@@ -26,7 +26,7 @@ RECALLS = (1, 5, 10)
 _BLOCK = 256  # queries per block of scores in memory
 
 Vectors = Float[np.ndarray, '_ D']
-# For each query the index of its relevant text, or those of several.
+# For each query the index of its relevant text, or several.
 Relevant = Int[np.ndarray, '_'] | Sequence[Sequence[int]]
 
 
@@ -43,7 +43,7 @@ class Distinct:
 
     @classmethod
     def of(cls, queries: Sequence[Hashable], texts: Sequence[Hashable]) -> 'Distinct':
-        """Return those of rows with these queries and texts."""
+        """Return the distinct ones of rows with these queries and texts."""
         rows: tuple[dict, dict] = {}, {}
         for number, pair in enumerate(zip(queries, texts, strict=True)):
             for first, item in zip(rows, pair, strict=True):

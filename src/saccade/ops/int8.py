@@ -20,7 +20,7 @@ MOST = 127  # -128 has no counterpart
 
 @struct.dataclass
 class Int8:
-    """Vectors along the last axis, in int8; axes of both arrays but the last are those of the vectors.
+    """Vectors along the last axis, in int8; the other axes of both arrays are alike.
 
     Attributes: dtype, in which `vectors` returns them.
     """

@@ -9,10 +9,12 @@ with an encoder-decoder whose encoder embeds patches, as in Li et al. 2021, "TrO
 The data are as for image-text models: captions between special tokens, the last of which ends a caption.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from saccade.task.base import Forward
@@ -23,11 +25,26 @@ __all__ = ['Captioning']
 
 
 @dataclass(frozen=True)
+class PredictedCaption:
+    """Predicted caption. Attributes: caption, the text."""
+
+    caption: str
+
+    def record(self) -> dict[str, Any]:
+        """Return the caption."""
+        return {'caption': self.caption}
+
+    def lines(self, inputs: Mapping[str, Any]) -> list[str]:
+        """Return one line: the image and its caption."""
+        return [f'{"  |  ".join(map(str, inputs.values()))}  {self.caption}']
+
+
+@dataclass(frozen=True)
 class Captioning(Translation):
     """Image captioning. Attributes: the attributes of Translation."""
 
     reads: ClassVar[tuple[str, ...]] = ('images', 'tokens', 'segments', 'positions', 'example')
-    then: ClassVar[dict[str, str]] = {}
+    then: ClassVar[dict[str, str]] = {'caption more': 'launch/predict.py {inputs}'}
 
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
@@ -40,6 +57,11 @@ class Captioning(Translation):
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the generated tokens of each image, their number, and the index of the row."""
         return super().predict(model, params, as_pairs(batch))
+
+    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[PredictedCaption]:
+        """Yield the caption of each image; the split decodes tokens by `text`."""
+        for number in np.flatnonzero(predictions['row'] >= 0):
+            yield PredictedCaption(split.text(predictions['tokens'][number][: predictions['counts'][number]]))
 
 
 def as_pairs(batch: Batch) -> Batch:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsInt
+from typing import Any, ClassVar, SupportsInt
 
 import jax
 import numpy as np
@@ -14,15 +14,18 @@ from jaxtyping import Int
 
 from saccade.data.cache import digest, trained
 from saccade.data.caption.frame import CaptionFrame
+from saccade.data.corpus.record_files import FileRecords, read_records
+from saccade.data.corpus.records import RecordSource, resolved, strings
 from saccade.data.dataset_base import BySplit, DatasetBase, DatasetSource
 from saccade.data.image.processor import ImageProcessor
-from saccade.data.image.rows import ImageSource
+from saccade.data.image.rows import ImageFiles, ImageSource
 from saccade.data.image.tokenizer import TokenizerAndImages, open_tokenizer_and_images
 from saccade.data.rows.ragged import Ragged, encoded
 from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenizer.room import most_tokens, require_room
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
+from saccade.paths import expanded
 from saccade.types import Count, Model, Part, UserError
 
 
@@ -108,6 +111,12 @@ class CaptionedBase(DatasetBase):
     images: Part[ImageProcessor]
     tokenizer: Part[Trainer]
     context_length: Count
+    example: ClassVar[Mapping[str, str]] = {'image': 'image.png'}
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """The input of a record, with its column."""
+        return {'image': 'image'}
 
     def __post_init__(self) -> None:
         self.images()  # refused before any data is read
@@ -142,6 +151,24 @@ class CaptionedBase(DatasetBase):
         self.images().require_shape(processor.images, 'data.images')
         return CaptionFrame.of(processor, self.context_length)
 
+    def read(self, path: Path) -> FileRecords:
+        """Read a file of records, each with the path of an image, relative to the folder of the file."""
+        (column,) = self.inputs.values()
+        return resolved(read_records(path, (column,)), column)
+
+    def unanswered(
+        self, records: RecordSource, names: tuple[str, ...], processor: TokenizerAndImages
+    ) -> 'CaptionSplit':
+        """Return the rows of images without captions; `names` has no effect.
+
+        Raises:
+            UserError: the processor's images have another shape than the data's.
+        """
+        (column,) = self.inputs.values()
+        images = ImageFiles([expanded(path) for path in strings(records, column)])
+        found = CaptionedImages.of(images, [''] * len(images))
+        return self._rows(found, Ragged.of(*encoded(found.captions, processor)), self.frame(processor), processor)
+
     @abstractmethod
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         """Return the images and captions of each split, and a digest of them."""
@@ -172,16 +199,20 @@ class CaptionedBase(DatasetBase):
             tokens = Ragged.of(arrays[name]['tokens'], arrays[name]['lengths'])
             if not len(tokens):
                 raise UserError(f'data: the split {name} has no images')
-            rows = CaptionRows(found.images, tokens, processor.images, frame)
-            splits[name] = CaptionSplit(
-                rows=rows,
-                targets=len(rows),
-                names=found.names,
-                labels=found.labels,
-                references=found.captions,
-                tokenizer=processor,
-            )
+            splits[name] = self._rows(found, tokens, frame, processor)
         return splits
+
+    def _rows(
+        self, found: CaptionedImages, tokens: Ragged, frame: CaptionFrame, processor: TokenizerAndImages
+    ) -> CaptionSplit:
+        return CaptionSplit(
+            rows=CaptionRows(found.images, tokens, processor.images, frame),
+            targets=len(tokens),
+            names=found.names,
+            labels=found.labels,
+            references=found.captions,
+            tokenizer=processor,
+        )
 
 
 def blank(frame: CaptionFrame, processor: ImageProcessor) -> Row:

@@ -40,6 +40,11 @@ class CaptionFiles(CaptionedBase):
     caption: str = 'caption'
     validation: HeldOut = 0.1
 
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """The input of a record, with its column."""
+        return {'image': self.image}
+
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         columns = self.image, self.caption
         found = open_records(None, self.path, cache, self.validation, columns, by=(self.image,))
