@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predict with a fine-tuned model on new examples: a class, a number, a tag for each word, an answer.
+"""Predict with a fine-tuned model on new examples: a class, a number, a tag for each word, an answer, a caption.
 
 python launch/predict.py --workdir=runs/classify --text="A film like no other." --text="I fell asleep."
 python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt
@@ -14,8 +14,8 @@ A Hugging Face directory predicts by its architecture: ...ForSequenceClassificat
 text is read in chunks, and a longer pair is cut.
 
 Examples come from flags, from a file or from standard input. A file is .csv, .tsv, .jsonl, .conll or .json in the
-format of the run's data; any other file, and standard input, has one text, or one path of an image or a sound, per
-line. A tab separates two inputs.
+format of the run's data, and paths in it are relative to its folder; any other file, and standard input, has one text,
+or one path of an image or a sound, per line. A tab separates two inputs.
 """
 
 import json

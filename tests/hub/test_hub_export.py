@@ -291,6 +291,7 @@ def test_a_model_with_a_parameter_that_no_tensor_of_the_family_holds_is_refused(
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.long
 def test_the_nearest_family_is_of_the_same_kind_and_there_is_none_for_a_model_of_no_family():
     """A bidirectional encoder of texts is near no decoder and no reader of images."""
     experiments = Path(__file__).parents[2] / 'experiments'
