@@ -127,7 +127,7 @@ SPANS = SimpleNamespace(
 )
 TAGS = {'tags': np.array([[0, 1]]), 'labels': np.array([[0, 0]]), 'example': np.array([0])}
 WRITTEN = {'tokens': np.array([[1, 2]]), 'counts': np.array([2]), 'row': np.array([0])}
-TEXTS = SimpleNamespace(text=lambda ids: 'a cat', references=['a cat sat'])
+TEXTS = SimpleNamespace(rows=PAIRS.rows, text=lambda ids: 'a cat', references=['a cat sat'])
 BIO = SimpleNamespace(names=('O', 'B-X'))
 
 

@@ -8,8 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sacrebleu
 
 from saccade.decode.greedy import Greedy
+from saccade.metric.exact import ExactMatch
+from saccade.metric.rouge import ROUGE
+from saccade.metric.translation import BLEU
 from saccade.task.captioning import Captioning, as_pairs
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
@@ -75,3 +79,22 @@ def test_an_image_file_gets_the_text_of_its_tokens():
     assert [each.caption for each in found] == ['4 5', '6 7 8']
     assert found[0].lines({'image': 'a.png'}) == ['a.png  4 5']
     assert found[0].record() == {'caption': '4 5'}
+
+
+def test_the_text_of_an_image_is_compared_with_all_its_captions_once():
+    """Of three images in four rows the first has two captions, and its text is the second of these."""
+    items = lambda rows: (['a' if row < 2 else f'b{row}' for row in rows], rows)  # noqa: E731
+    split = SimpleNamespace(
+        text=lambda ids: ' '.join(map(str, ids)),
+        references=['1 1 1 1', '4 5 6 7', '8 8 8 8', '9 9 9 9'],
+        rows=SimpleNamespace(items=items),
+    )
+    tokens = np.array([[4, 5, 6, 7], [4, 5, 6, 7], [8, 8, 8, 8], [3, 3, 3, 3], [1, 1, 1, 1]])
+    predictions = {'tokens': tokens, 'counts': np.full(5, 4), 'row': np.array([0, 1, 2, 3, -1])}
+    task = Captioning(search=Part(Greedy), metrics=(Part(ExactMatch), Part(ROUGE), Part(BLEU)))
+    found = task.evaluate(predictions, split)
+    assert found['exact_match'].value == found['rouge_l'].value == pytest.approx(2 / 3)
+    wanted = sacrebleu.corpus_bleu(
+        ['4 5 6 7', '8 8 8 8', '3 3 3 3'], [['1 1 1 1', '8 8 8 8', '9 9 9 9'], ['4 5 6 7', None, None]]
+    )
+    assert found['bleu'].value == pytest.approx(wanted.score)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from saccade.metric.bootstrap import MetricInterval, of_mean
+from saccade.metric.references import References, several
 from saccade.types import Metric, fraction
 
 __all__ = ['ExactMatch']
@@ -20,15 +21,12 @@ class ExactMatch:
 
     reports: ClassVar[tuple[Metric, ...]] = (fraction('exact_match'),)
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, MetricInterval]:
+    def __call__(self, texts: Sequence[str], references: References) -> dict[str, MetricInterval]:
         """Return `exact_match`.
 
         Raises:
             UserError: there are no texts.
         """
-        pairs = zip(texts, references, strict=True)
-        return {
-            'exact_match': of_mean(
-                np.array([text.strip() == reference.strip() for text, reference in pairs], np.float64)
-            )
-        }
+        pairs = zip(texts, map(several, references), strict=True)
+        equal = [text.strip() in map(str.strip, right) for text, right in pairs]
+        return {'exact_match': of_mean(np.array(equal, np.float64))}

@@ -6,7 +6,8 @@
     ROUGE-L: the same for the longest common subsequence of words
 
 Lin 2004, https://aclanthology.org/W04-1013/, equations 1 to 4; F1 as commonly reported: a mean over the texts, from 0
-to 1. ROUGE-L compares whole texts, not sentence by sentence.
+to 1; of several references the best counts for each text (section 2.1). ROUGE-L compares whole texts, not sentence by
+sentence.
 
 Words are runs of letters, digits and their combining marks in lower case and normal form C, without stemming. In
 English this is the default of the package `rouge-score`, which drops every other script. A Chinese character or a
@@ -20,10 +21,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from saccade.metric.bootstrap import MetricInterval, of_mean
+from saccade.metric.references import References, several
 from saccade.types import Metric, fraction
 
 __all__ = ['ROUGE']
@@ -43,16 +46,18 @@ class ROUGE:
         """Declarations of the returned metrics."""
         return *(fraction(f'rouge_{order}') for order in self.orders), fraction('rouge_l')
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, MetricInterval]:
+    def __call__(self, texts: Sequence[str], references: References) -> dict[str, MetricInterval]:
         """Return `rouge_1` and so on, and `rouge_l`.
 
         Raises:
             UserError: there are no texts.
         """
-        pairs = [(words(text), words(reference)) for text, reference in zip(texts, references, strict=True)]
-        scores = {f'rouge_{order}': [shared(*pair, order) for pair in pairs] for order in self.orders}
-        scores['rouge_l'] = [in_order(*pair) for pair in pairs]
-        return {name: of_mean(np.array(each, np.float64)) for name, each in scores.items()}
+        pairs = [(words(text), [*map(words, several(right))]) for text, right in zip(texts, references, strict=True)]
+        scores = {f'rouge_{order}': partial(shared, order=order) for order in self.orders} | {'rouge_l': in_order}
+        return {
+            name: of_mean(np.array([max(score(text, one) for one in right) for text, right in pairs], np.float64))
+            for name, score in scores.items()
+        }
 
 
 def words(text: str) -> list[str]:

@@ -14,12 +14,14 @@ tokens.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 import numpy as np
 from sacrebleu import metrics as sacrebleu
 
 from saccade.metric.bootstrap import Sums, of_sums
+from saccade.metric.references import References, several
 from saccade.types import Metric, UserError
 
 __all__ = ['BLEU', 'ChrF']
@@ -55,7 +57,7 @@ class BLEU:
         if self.tokenize not in TOKENIZERS:
             raise UserError(f"tokenize: sacrebleu has no '{self.tokenize}'; it has {', '.join(TOKENIZERS)}")
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Signed]:
+    def __call__(self, texts: Sequence[str], references: References) -> dict[str, Signed]:
         """Return `bleu`.
 
         Raises:
@@ -83,7 +85,7 @@ class ChrF:
 
     reports: ClassVar[tuple[Metric, ...]] = (Metric('chrf', 'highest', 0.0, 100.0),)
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Signed]:
+    def __call__(self, texts: Sequence[str], references: References) -> dict[str, Signed]:
         """Return `chrf`.
 
         Raises:
@@ -93,11 +95,12 @@ class ChrF:
         return {'chrf': _scored(sacrebleu.CHRF(**settings), texts, references)}
 
 
-def _scored(metric: Any, texts: Sequence[str], references: Sequence[str]) -> Signed:
+def _scored(metric: Any, texts: Sequence[str], references: References) -> Signed:
     """Measure a corpus; the interval resamples sacrebleu's sums per sentence."""
     if not texts:
         raise UserError('there are no texts to measure')
-    statistics = np.array(metric._extract_corpus_statistics(texts, [references]))
+    streams = [*zip_longest(*map(several, references))]  # the first reference of each text, the second, and so on
+    statistics = np.array(metric._extract_corpus_statistics(texts, streams))
 
     def score(sums: Sums) -> np.ndarray:
         return np.apply_along_axis(lambda row: metric._compute_score_from_stats(row.tolist()).score, -1, sums)

@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from saccade.task.base import Forward
 from saccade.task.translation import Translation
-from saccade.types import Batch, Params, PRNGKey, Seq2Seq, Total
+from saccade.types import Batch, Estimate, Params, PRNGKey, Seq2Seq, Total
 
 __all__ = ['Captioning']
 
@@ -57,6 +57,19 @@ class Captioning(Translation):
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the generated tokens of each image, their number, and the index of the row."""
         return super().predict(model, params, as_pairs(batch))
+
+    def evaluate(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+        """Return the metrics of the text of each image, whose references are all its captions."""
+        real = np.flatnonzero(predictions['row'] >= 0)
+        rows = predictions['row'][real].tolist()
+        texts: dict[str, str] = {}
+        references: dict[str, list[str]] = {}
+        for number, row, image in zip(real, rows, split.rows.items(rows)[0], strict=True):
+            texts.setdefault(image, split.text(predictions['tokens'][number][: predictions['counts'][number]]))
+            references.setdefault(image, []).append(split.references[row])
+        return self.measured(
+            [*texts.values()], [right[0] if len(right) == 1 else right for right in references.values()]
+        )
 
     def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[PredictedCaption]:
         """Yield the caption of each image; the split decodes tokens by `text`."""

@@ -9,13 +9,14 @@ section 5.4, https://arxiv.org/abs/1706.03762. Padding is not a target. Evaluati
 compares them with the dataset's targets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Array
 
+from saccade.metric.references import References
 from saccade.ops.reinforce import choices_in
 from saccade.task.base import SCORED, Forward, PredictsTokens
 from saccade.task.causal_lm import CausalLM, context_of, totals_of
@@ -99,7 +100,10 @@ class Translation(PredictsTokens):
         real = np.flatnonzero(predictions['row'] >= 0)
         tokens, counts, rows = (predictions[name][real] for name in ('tokens', 'counts', 'row'))
         texts = [split.text(ids[:count]) for ids, count in zip(tokens, counts, strict=True)]
-        references = [split.references[row] for row in rows.tolist()]
+        return self.measured(texts, [split.references[row] for row in rows.tolist()])
+
+    def measured(self, texts: Sequence[str], references: References) -> dict[str, Estimate]:
+        """Return the metrics of texts."""
         return {name: each for metric in self.metrics for name, each in metric()(texts, references).items()}
 
 

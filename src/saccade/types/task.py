@@ -181,10 +181,10 @@ class Estimate(Protocol):
 class TextMetric(Protocol):
     """Text metric: compares texts with their references; an estimate's `signature` identifies its settings.
 
-    Its attribute `reports` has the declarations of the metrics.
+    Its attribute `reports` has the declarations of the metrics. A text has one reference or several.
     """
 
-    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
+    def __call__(self, texts: Sequence[str], references: Sequence[str | Sequence[str]]) -> dict[str, Estimate]: ...
 
 
 @runtime_checkable

@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""References of texts: one of each, or several, of which the best counts."""
+
+from collections.abc import Sequence
+
+References = Sequence[str | Sequence[str]]
+
+
+def several(references: str | Sequence[str]) -> Sequence[str]:
+    """Return the references of one text."""
+    return (references,) if isinstance(references, str) else references
