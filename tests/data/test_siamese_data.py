@@ -22,7 +22,7 @@ KINDS = {
 }
 RECORDS = [
     {'one': 'a b c', 'two': 'd', 'three': 'e f', 'label': 'yes', 'score': 2.5},
-    {'one': 'a b c d e f g h i j', 'two': 'b', 'three': '', 'label': 'no', 'score': 0.0},
+    {'one': 'a b c d e f g h i j', 'two': 'b', 'three': 'g', 'label': 'no', 'score': 0.0},
     {'one': 'c', 'two': 'a b c d e f g h', 'three': 'a', 'label': 'yes', 'score': 1.0},
 ]
 
