@@ -103,7 +103,7 @@ def test_a_run_that_differs_in_numbers_is_trained_as_alone_without_tracing_or_co
     alone = f'from saccade.train.loop import *; train({config(*SMALL, *SHORT, *OTHER)!r}, "{tmp_path}/alone")'
     subprocess.run([sys.executable, '-c', alone], check=True, capture_output=True)
     assert records(tmp_path / 'other') == records(tmp_path / 'alone')
-    assert len(records(tmp_path / 'other')) == 5  # the plan, three steps and an evaluation
+    assert len(records(tmp_path / 'other')) == 6  # the plan, three steps, an evaluation of a part and one of all
     assert Counter(compiled)['/jax/core/compile/backend_compile_duration'] == 0
 
 
