@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""References of texts: one of each, or several, of which the best counts."""
+"""References: the right texts that a generated text is compared with, one or several."""
 
 from collections.abc import Sequence
 

@@ -368,7 +368,7 @@ def baseline_of(
     found = {'loss': found} if isinstance(found, float) else found
     if not found.keys() & declared(experiment).metrics.keys():
         _LOG.warning(
-            'config.baseline: %s measures %s, none of which the task does; set --config.baseline=None',
+            'config.baseline: %s measures %s, and the task measures none of these metrics; set --config.baseline=None',
             experiment.baseline.name, ', '.join(found),
         )  # fmt: skip
     return evaluation(step, 'baseline', split, found)

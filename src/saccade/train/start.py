@@ -18,6 +18,8 @@ from saccade.train.initial import by_path, kept, param_shapes, shapes_by_path
 from saccade.train.trained import params_of, part_of, shapes_in
 from saccade.types import Params, Part, UserError
 
+HEADS = r'(^|/)(\w+_head/|head(_bias)?$)'  # paths of heads, and of the output layer of a language model
+
 
 @dataclass(frozen=True)
 class Start:
@@ -40,9 +42,6 @@ class Start:
             f'weights     {len(self.taken)} parameters loaded',
             *(f'            {kind}: {", ".join(paths)}' for kind, paths in names.items() if paths),
         ]
-
-
-HEADS = r'(^|/)(\w+_head/|head(_bias)?$)'  # paths of heads, and of the output layer of a language model
 
 
 @dataclass(frozen=True)
